@@ -2,9 +2,9 @@
  * The console at `/`: a page that calls the API and nothing else. It has no route of its own but those of its files.
  * `CONSOLE=off` leaves a page that points to the documentation.
  */
-import Elysia from 'elysia'
+import Elysia, { NotFoundError } from 'elysia'
 import { config } from '../base/config'
-import { type Bundle, bundle } from './bundle'
+import { bundle } from './bundle'
 
 const HTML = `<!doctype html>
 <html lang="en">
@@ -51,9 +51,12 @@ const FRAME = `<!doctype html>
 </html>
 `
 
-const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#1f4e5f"/>
-<path d="M6 9h20v14H6z" fill="none" stroke="#fff" stroke-width="2.5"/><path d="m6 10 10 8 10-8" fill="none" stroke="#fff" stroke-width="2.5"/></svg>
-`
+/** The icon; with a count in its corner when something is new. */
+function icon(count: number): string {
+  const words = count > 9 ? '9+' : String(count)
+  const badge = `<circle cx="23" cy="9" r="9" fill="#d92d20"/><text x="23" y="13.5" text-anchor="middle" font-family="sans-serif" font-size="13" font-weight="700" fill="#fff">${words}</text>`
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#0a667a"/><path d="M6 9h20v14H6z" fill="none" stroke="#fff" stroke-width="2.5"/><path d="m6 10 10 8 10-8" fill="none" stroke="#fff" stroke-width="2.5"/>${count > 0 ? badge : ''}</svg>`
+}
 
 /** The page loads its files, calls the API, and shows frames of its own. */
 const PAGE_POLICY = [
@@ -85,10 +88,11 @@ export const consoleRoutes = new Elysia({ name: 'console', detail: { hide: true,
   .get('/', () => (config.CONSOLE === 'on' ? page(HTML, PAGE_POLICY) : page(OFF, "default-src 'none'")))
   .get('/console/frame', () => page(FRAME, framePolicy("'self' data:")))
   .get('/console/frame-with-images', () => page(FRAME, framePolicy("'self' data: https:")))
-  .get('/console/icon.svg', () => new Response(ICON, { headers: { ...HEADERS, 'content-type': 'image/svg+xml' } }))
-  .get('/console/console.js', ({ request }) => asset(request, 'console.js', 'text/javascript; charset=utf-8'))
-  .get('/console/console.css', ({ request }) => asset(request, 'console.css', 'text/css; charset=utf-8'))
-  .get('/console/frame.css', ({ request }) => asset(request, 'frame.css', 'text/css; charset=utf-8'))
+  .get('/console/icon.svg', ({ request }) => {
+    const count = Number(new URL(request.url).searchParams.get('count')) || 0
+    return new Response(icon(count), { headers: { ...HEADERS, 'content-type': 'image/svg+xml' } })
+  })
+  .get('/console/:file', ({ request, params }) => asset(request, params.file))
 
 function page(html: string, policy: string): Response {
   return new Response(html, {
@@ -96,8 +100,11 @@ function page(html: string, policy: string): Response {
   })
 }
 
-async function asset(request: Request, name: keyof Bundle, type: string): Promise<Response> {
-  const { plain, packed, tag } = (await bundle())[name]
+/** A file of the bundle. @throws NotFoundError when there is none of that name */
+async function asset(request: Request, name: string): Promise<Response> {
+  const found = (await bundle()).get(name)
+  if (!found) throw new NotFoundError()
+  const { plain, packed, tag, type } = found
   const headers = { ...HEADERS, 'content-type': type, etag: tag, vary: 'accept-encoding' }
   if (request.headers.get('if-none-match') === tag) return new Response(null, { status: 304, headers })
   if (!/\bgzip\b/.test(request.headers.get('accept-encoding') ?? '')) return new Response(plain, { headers })

@@ -4,7 +4,7 @@ import { api, startApi, stopApi } from '../support/api'
 import { withSettings } from '../support/settings'
 
 /** Size of the first view, compressed. */
-const MOST_BYTES = 150_000
+const MOST_BYTES = 120_000
 
 beforeAll(() => startApi())
 afterAll(stopApi)

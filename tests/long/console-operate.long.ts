@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
-import { enter, openPart, openTicket, type StartedConsole, startConsole, whyNoConsole } from '../support/console'
+import { enter, leave, openPart, openTicket, type StartedConsole, startConsole, whyNoConsole } from '../support/console'
 import { lastLetterTo } from '../support/letters'
 import { startReceiver } from '../support/receiver'
 import { until } from '../support/service'
@@ -87,7 +87,7 @@ describe.skipIf(reason !== undefined)('an admin', () => {
     await other.goto(desk.service().url)
     await enter(other, 'bob@desk.example', 'bobs own password')
     await other.getByRole('region', { name: 'Tickets' }).waitFor()
-    expect(await other.getByRole('link', { name: 'Operate' }).count()).toBe(0)
+    expect(await other.getByRole('link', { name: 'Settings' }).count()).toBe(0)
     await other.context().close()
   })
 
@@ -139,7 +139,7 @@ describe.skipIf(reason !== undefined)('an admin', () => {
     expect(await faultsOf(one)).toEqual([])
     for (const name of ['Overview', 'Mail', 'Webhooks', 'Mailboxes', 'People', 'API keys', 'Audit log']) {
       await openPart(one, name)
-      await one.getByText('Loading …').waitFor({ state: 'hidden' })
+      await one.locator('.skeleton').first().waitFor({ state: 'detached' })
       expect([name, ...(await faultsOf(one))]).toEqual([name])
     }
     for (const [part, button] of [
@@ -151,7 +151,7 @@ describe.skipIf(reason !== undefined)('an admin', () => {
       expect([button, ...(await faultsOf(one))]).toEqual([button])
       await one.keyboard.press('Escape')
     }
-    await one.getByRole('button', { name: 'Sign out' }).click()
+    await leave(one)
     await one.getByRole('button', { name: 'Sign in' }).waitFor()
     expect(await faultsOf(one)).toEqual([])
     await one.context().close()

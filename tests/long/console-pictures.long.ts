@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { ADDRESS, openPart, openTicket, startConsole, whyNoConsole } from '../support/console'
+import { ADDRESS, choose, openPart, openTicket, sendNow, startConsole, whyNoConsole } from '../support/console'
 import { sendMail } from '../support/smtp'
 
 /** Size of both together. */
@@ -34,11 +34,12 @@ test.skipIf(reason !== undefined)('the README shows two small pictures of the co
     }
     const page = await desk.open({ viewport: { width: 1180, height: 720 } })
     await openTicket(page, MAIL[0][2])
-    await page.locator('.properties').getByLabel('Assignee').selectOption({ label: 'Admin (you)' })
+    await choose(page, 'Assignee', 'Admin (you)')
     await page.getByPlaceholder(/Reply to/).fill('Use water, then send us the serial number.')
     await page.getByRole('button', { name: 'Send and wait' }).click()
-    await page.getByText('the ticket is pending').waitFor()
-    await page.getByRole('button', { name: 'All' }).click()
+    await sendNow(page)
+    await page.getByText('The ticket is now: Pending').waitFor()
+    await page.getByRole('link', { name: 'All tickets' }).click()
     await page.getByText('4 tickets', { exact: true }).waitFor()
     await page.getByRole('button', { name: 'Dismiss' }).click()
     await page.screenshot({ path: path.join(folder, 'inbox.png') })

@@ -117,9 +117,26 @@ export async function openTicket(page: Page, subject: string): Promise<void> {
   await page.getByRole('heading', { name: subject }).waitFor()
 }
 
+/** Chooses a property of the ticket that is open, such as its status. */
+export async function choose(page: Page, property: string, option: string): Promise<void> {
+  await page.locator('.properties').getByRole('button', { name: property }).click()
+  await page.locator('[popover]:popover-open .item', { hasText: option }).click()
+}
+
+/** Sends what was answered last at once, instead of in ten seconds. */
+export async function sendNow(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Send now' }).click()
+}
+
+/** Signs out by the menu of the person. */
+export async function leave(page: Page): Promise<void> {
+  await page.getByRole('button', { name: /^Your account/ }).click()
+  await page.getByRole('button', { name: 'Sign out' }).click()
+}
+
 /** Opens a part of Operate. */
 export async function openPart(page: Page, name: string): Promise<void> {
-  await page.getByRole('link', { name: 'Operate', exact: true }).click()
+  await page.getByRole('link', { name: 'Settings', exact: true }).click()
   await page.getByRole('navigation', { name: 'Operate' }).getByRole('link', { name, exact: true }).click()
   await page.getByRole('heading', { name, exact: true }).waitFor()
 }

@@ -3,7 +3,10 @@ import { useEffect, useState } from 'preact/hooks'
 import { encode } from 'uqr'
 import type { RecoveryCodes, SecondFactor, SecondFactorSecret } from '../../people/second-factor/model'
 import type { Api } from './api'
-import { Action, attempt, Button, Dialog, Field, Form, tell } from './ui'
+import { Action, Button } from './ui/buttons'
+import { Dialog } from './ui/dialogs'
+import { Field, Form } from './ui/form-fields'
+import { attempt, tell } from './ui/toasts'
 
 const PATH = '/auth/second-factor'
 

@@ -5,6 +5,7 @@
  */
 import { Cell } from './cell'
 import { authorization, personHere, readMe, renew, signIn } from './sign-in'
+import { t } from './words/catalogue'
 
 /** Why the service does not answer now, in words; empty when it does. */
 export const trouble = new Cell('')
@@ -37,7 +38,7 @@ export class Refusal extends Error {
   }
 }
 
-type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 type Options = {
   body?: unknown
   /** Sent as it is. */
@@ -61,6 +62,10 @@ export class Api {
     // The answer of a new key is shown once: the service keeps none to repeat.
     const once: Record<string, string> = path === '/api-keys' ? {} : { 'idempotency-key': randomId() }
     return this.#call('POST', path, { ...options, body, headers: { ...once, ...options.headers } })
+  }
+
+  put<T>(path: string, body: unknown, options: Options = {}): Promise<Answer<T>> {
+    return this.#call('PUT', path, { ...options, body })
   }
 
   patch<T>(path: string, body: unknown, headers: Record<string, string> = {}): Promise<Answer<T>> {
@@ -99,7 +104,7 @@ export class Api {
   async #send(method: Method, path: string, options: Options): Promise<Response> {
     const person = personHere()
     for (let attempt = 0, is_fresh = false; ; attempt++) {
-      if (personHere() !== person) throw new Refusal(401, 'SIGNED_OUT', 'Not sent, because you have signed out.', {})
+      if (personHere() !== person) throw new Refusal(401, 'SIGNED_OUT', t('refusal.signed_out'), {})
       let response = await this.#try(method, path, options)
       if (response?.status === 401 && !is_fresh && signIn.value.state !== 'none') {
         is_fresh = await renew()
@@ -109,7 +114,7 @@ export class Api {
       if (response?.status === 403) void readMe()
       const pause = pauseAfter(response, attempt)
       if (pause === undefined) {
-        if (!response) throw new Refusal(0, 'UNREACHABLE', 'The service cannot be reached.', {})
+        if (!response) throw new Refusal(0, 'UNREACHABLE', t('refusal.unreachable'), {})
         trouble.value = ''
         return response
       }
@@ -144,22 +149,23 @@ export class Api {
 /** @returns milliseconds until the request is to be sent again; undefined when it is not */
 function pauseAfter(response: Response | undefined, attempt: number): number | undefined {
   if (!response || response.status === 502 || response.status === 504) {
-    trouble.value = 'The service cannot be reached. Trying again …'
+    trouble.value = t('trouble.unreachable')
     return AGAIN_MS[attempt]
   }
   if (response.status !== 429 && response.status !== 503) return undefined
   if (attempt >= AGAIN_MS.length) return undefined
   const seconds = Math.min(Number(response.headers.get('retry-after')) || 1, MOST_WAIT_S)
-  trouble.value =
-    response.status === 429
-      ? `Too many requests. Going on in ${seconds} s …`
-      : `The service is not available. Trying again in ${seconds} s …`
+  trouble.value = response.status === 429 ? t('trouble.too_many', { seconds }) : t('trouble.unavailable', { seconds })
   return seconds * 1000
 }
 
 async function refusalOf(response: Response): Promise<Refusal> {
   const answer = await response.json().catch(() => undefined)
-  const { code = 'UNKNOWN', message = `The service answered ${response.status}.`, details = {} } = answer?.error ?? {}
+  const {
+    code = 'UNKNOWN',
+    message = t('refusal.unknown', { status: response.status }),
+    details = {},
+  } = answer?.error ?? {}
   return new Refusal(response.status, code, message, details)
 }
 

@@ -9,6 +9,9 @@ import { authorization, readMe, renew } from './sign-in'
 /** `ids`: of the resource, and of its ticket. */
 export type Told = { type: string; ids: string[] }
 
+/** Tells if events are followed while the page is not seen, too. */
+export const follows_hidden = new Cell(false)
+
 /** Tells if events come now. */
 export const following = new Cell(false)
 
@@ -114,7 +117,7 @@ function toldBy(type: string, text: string): Told {
 
 function whenSeen(): Promise<void> {
   return new Promise((resolve) => {
-    if (!document.hidden) return resolve()
+    if (!document.hidden || follows_hidden.value) return resolve()
     const onChange = () => {
       if (document.hidden) return
       document.removeEventListener('visibilitychange', onChange)
@@ -129,7 +132,7 @@ function whenHidden(run: () => void): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined
   const onChange = () => {
     clearTimeout(timer)
-    if (document.hidden) timer = setTimeout(run, HIDDEN_MS)
+    if (document.hidden && !follows_hidden.value) timer = setTimeout(run, HIDDEN_MS)
   }
   document.addEventListener('visibilitychange', onChange)
   return () => {

@@ -3,16 +3,17 @@
  * that this page began lives in the storage of its tab until then, and opens nothing by itself.
  */
 import { type Missing, takeTokens } from './sign-in'
+import { type PlainKey, t } from './words/catalogue'
 
 const BEGUN = 'deskwire sign-in'
 const BASE = 'api/v1/auth/oidc'
 
-const TEXTS: Record<string, string> = {
-  not_allowed: 'Your organization does not let this account in.',
-  invited: 'Another organization knows your address. You have got an invitation by email: open its link.',
-  inactive: 'Your account is switched off.',
-  provider_error: 'The provider could not be asked. Try again.',
-  expired: 'That took too long. Try again.',
+const TEXTS: Record<string, PlainKey> = {
+  not_allowed: 'sign_in.not_allowed',
+  invited: 'sign_in.invited',
+  inactive: 'sign_in.inactive',
+  provider_error: 'sign_in.provider_error',
+  expired: 'sign_in.too_long',
 }
 
 /** The organization that the address of the page names. */
@@ -28,7 +29,7 @@ export async function goToProvider(organization_id: string): Promise<void> {
   const query = new URLSearchParams({ code_challenge: inBase64Url(new Uint8Array(digest)), state })
   const start = `${BASE}/${encodeURIComponent(organization_id.trim())}/start?${query}`
   const answer = await fetch(start, { redirect: 'manual' })
-  if (answer.status === 404 || answer.status === 422) throw 'This organization has no identity provider.'
+  if (answer.status === 404 || answer.status === 422) throw t('sign_in.no_provider')
   location.assign(start)
 }
 
@@ -43,14 +44,14 @@ export async function comeFromProvider(): Promise<Missing | undefined> {
   history.replaceState(null, '', location.pathname + location.hash)
   const [code, error] = [given.get('code'), given.get('error')]
   // Another page began it.
-  if (given.get('state') !== begun.state) return { fault: 'Try again.' }
-  if (!code) return { fault: TEXTS[error ?? ''] ?? 'Signing in failed. Try again.' }
+  if (given.get('state') !== begun.state) return { fault: t('sign_in.try_again') }
+  if (!code) return { fault: t(TEXTS[error ?? ''] ?? 'sign_in.failed') }
   const response = await fetch(`${BASE}/token`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ code, code_verifier: begun.verifier }),
   })
-  return takeTokens(response, 'That took too long. Try again.')
+  return takeTokens(response, t('sign_in.too_long'))
 }
 
 function randomText(): string {

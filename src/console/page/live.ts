@@ -113,3 +113,32 @@ function keepNew(
     document.removeEventListener('visibilitychange', onSeen)
   }
 }
+
+/** Soon after an event: what follows it comes with it. */
+const TOGETHER_MS = 500
+
+/**
+ * Reads at once, soon after events about tickets but not more often than every `least_ms`, and every `idle_ms`, while
+ * the page is not seen, too. @returns what ends it
+ */
+export function readNowAndThen(read: () => unknown, least_ms: number, idle_ms: number): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let read_ms = -least_ms
+  const run = () => {
+    timer = undefined
+    read_ms = performance.now()
+    void read()
+  }
+  const onTold = (told: Told | undefined) => {
+    if (told && !told.type.startsWith('ticket.') && told.type !== 'message.created') return
+    timer ??= setTimeout(run, Math.max(TOGETHER_MS, read_ms + least_ms - performance.now()))
+  }
+  const idle = setInterval(run, idle_ms)
+  const end = onEvent(onTold)
+  run()
+  return () => {
+    clearTimeout(timer)
+    clearInterval(idle)
+    end()
+  }
+}

@@ -1,7 +1,8 @@
 /** Tables of the views for admins: a page of a list, with more on demand. */
 import type { ComponentChildren } from 'preact'
 import type { useRows } from './lists'
-import { Action, Button, Waiting } from './ui'
+import { Action, Button } from './ui/buttons'
+import { Waiting } from './ui/placeholders'
 
 type Props<T extends { id: string | null }> = {
   list: ReturnType<typeof useRows<T>>

@@ -5,6 +5,7 @@
  */
 import type { AccessToken, Me, Tokens } from '../../people/auth/model'
 import { Cell } from './cell'
+import { t } from './words/catalogue'
 
 type Session = { access_token: string; refresh_token: string; me: Me }
 
@@ -52,13 +53,13 @@ export type Missing = { challenge: string } | { fault: string }
 /** Signs in, here and in tabs that wait for it. @returns what is missing */
 export async function signInWith(email: string, password: string): Promise<Missing | undefined> {
   const response = await post('/auth/login', { email, password })
-  return takeTokens(response, 'This email and password do not belong together.')
+  return takeTokens(response, t('sign_in.wrong'))
 }
 
 /** Signs in with the code of a second factor. @returns what is missing */
 export async function signInWithCode(challenge: string, code: string): Promise<Missing | undefined> {
   const response = await post('/auth/login/second-factor', { challenge, code })
-  return takeTokens(response, 'This code is not right, or was used. If no code is, cancel and sign in anew.')
+  return takeTokens(response, t('sign_in.wrong_code'))
 }
 
 /** Keeps the tokens of an answer, here and in tabs that wait for them. @param wrong is said of a 401 */
@@ -94,8 +95,8 @@ export async function readMe(): Promise<void> {
 }
 
 function refusal({ status }: Response): Missing {
-  if (status === 429) return { fault: 'Too many attempts. Wait some minutes and try again.' }
-  return { fault: `The service answered ${status}. Try again.` }
+  if (status === 429) return { fault: t('sign_in.too_many') }
+  return { fault: t('sign_in.answered', { status }) }
 }
 
 /**

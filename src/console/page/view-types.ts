@@ -3,6 +3,7 @@
 import type { Label } from '../../desk/labels/model'
 import type { Macro } from '../../desk/macros/model'
 import type { TicketChanges, TicketWithMessages } from '../../desk/tickets/model'
+import type { View as SavedView } from '../../desk/views/model'
 import type { Me } from '../../people/auth/model'
 import type { User } from '../../people/users/model'
 import type { Api } from './api'
@@ -13,8 +14,15 @@ type Organization = Me['organizations'][number]
 /** What every view gets. */
 export type View = { api: Api; route: Route; me: Me; organization: Organization }
 
-/** People, labels and macros of the organization, for the choices of the inbox. */
-export type Names = { users: User[]; labels: Label[]; macros: Macro[] }
+/** People, labels, macros and views of the organization, for the choices of the inbox. */
+export type Names = {
+  users: User[]
+  labels: Label[]
+  macros: Macro[]
+  views: SavedView[]
+  /** Reads them again. */
+  reload(): Promise<void>
+}
 
 /** Changes the ticket that is open. @returns whether it was done */
 export type Change = (changes: TicketChanges) => Promise<boolean>

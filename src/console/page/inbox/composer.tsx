@@ -1,20 +1,25 @@
 /** Writes answers and notes: one reply and one note of the person in each ticket, which the service keeps as drafts. */
+import { MessageSquareReply, StickyNote } from 'lucide'
 import { useRef, useState } from 'preact/hooks'
-import type { Attachment } from '../../../desk/attachments/model'
-import type { Message } from '../../../desk/messages/model'
-import type { TicketWithMessages } from '../../../desk/tickets/model'
-import { Refusal } from '../api'
+import { useActs } from '../acts'
 import { useCell } from '../cell'
-import { Action, attempt, Button, bytes, Dialog, tell } from '../ui'
+import { Action, Button } from '../ui/buttons'
+import { attempt } from '../ui/toasts'
 import type { ComposerProps } from '../view-types'
+import { t } from '../words/catalogue'
 import { DraftState, Offers, useDrafts } from './drafts'
+import type { TextHandle } from './editing'
+import { takeBack } from './held-back'
 import { MacroBar, useMacro } from './macros'
+import { Recipients } from './recipients'
+import { missedOf, type NextStatus, useSend, WhatCame } from './sending'
+import { TextField } from './text-field'
+import { Files, useUpload } from './uploads'
 import type { Writing } from './writing'
 import { writingOf } from './writings'
 
-/** What came while an answer was written, and what was to happen with it. */
-type Missed = { messages: Message[]; status?: Status }
-type Status = 'pending' | 'resolved'
+/** Answers are followed by the next ticket, unless the person wants to stay. It holds until the page is left. */
+let goes_on = true
 
 export function Composer(props: ComposerProps) {
   const { api, ticket } = props
@@ -23,131 +28,124 @@ export function Composer(props: ComposerProps) {
   const writing = kinds[is_note ? 1 : 0]
   const written = useCell(writing.cell)
   const drafts = useDrafts(props, kinds)
-  const area = useRef<HTMLTextAreaElement>(null)
-  const { send, is_sending, missed, setMissed } = useSend(props, writing, is_note, drafts.reload)
-  const [is_uploading, setUploading] = useState(false)
-  const is_off = writing.isEmpty || written.other !== undefined || is_uploading || is_sending
+  const field = useRef<TextHandle | undefined>(undefined)
+  const sending = useSend(props, writing, is_note, () => goes_on)
+  const upload = useUpload(api, writing, ticket.messages)
+  const is_locked = sending.is_sending || sending.is_held
+  const is_off = writing.isEmpty || written.other !== undefined || upload.is_busy || is_locked
   const choose = (is_note: boolean) => {
     setNote(is_note)
-    area.current?.focus()
+    requestAnimationFrame(() => field.current?.focus())
   }
-  const macro = useMacro(props, kinds, choose, send)
+  const macro = useMacro(props, kinds, choose, sending.sendAtOnce)
+  const send = (status?: NextStatus) => void (is_off || attempt(() => sending.send(status)))
+  useActs([
+    { text: t('composer.reply'), icon: MessageSquareReply, keys: 'r', run: () => choose(false) },
+    { text: t('composer.note'), icon: StickyNote, keys: 'n', run: () => choose(true) },
+  ])
   return (
     <>
       <Offers {...props} offers={drafts.offers} reload={drafts.reload} kinds={kinds} choose={choose} />
-      <section class={is_note ? 'composer is-note' : 'composer'} aria-label="Write">
-        <Kinds is_note={is_note} choose={choose} has_draft={[!kinds[0].isEmpty, !kinds[1].isEmpty]} />
-        <label>
-          <span class="unseen">{is_note ? 'Note for the team' : 'Reply'}</span>
-          <textarea
-            ref={area}
-            rows={6}
-            value={written.text}
-            readOnly={is_sending}
-            placeholder={is_note ? 'Only the team sees this' : `Reply to ${ticket.contact?.email ?? 'nobody'}`}
-            onInput={(event) => writing.write({ text: (event.target as HTMLTextAreaElement).value }, ticket.messages)}
-            onKeyDown={(event) => {
-              if (event.key === 'Enter' && (event.ctrlKey || event.metaKey) && !is_off) void attempt(() => send())
-            }}
+      <section class={is_note ? 'composer is-note' : 'composer'} aria-label={t('composer.write')}>
+        <div class="line">
+          <Kinds is_note={is_note} choose={choose} has_draft={[!kinds[0].isEmpty, !kinds[1].isEmpty]} />
+          {!is_note && <Recipients {...props} writing={writing} is_off={is_locked} />}
+        </div>
+        <TextField
+          key={String(is_note)}
+          handle={field}
+          label={t(is_note ? 'composer.note_label' : 'composer.reply')}
+          placeholder={hintOf(is_note, ticket)}
+          value={written.text}
+          is_off={is_locked}
+          write={(text) => writing.write({ text }, ticket.messages)}
+          send={send}
+          uploadImage={upload.image}
+          attach={upload.files}
+          macros={props.names.macros}
+          chooseMacro={macro.begin}
+        />
+        <Files writing={writing} messages={ticket.messages} upload={upload} is_off={is_locked} />
+        <MacroBar {...macro} names={props.names} is_off={upload.is_busy || is_locked} />
+        <Foot {...sending} is_note={is_note} ticket={ticket} writing={writing} is_off={is_off} />
+        {sending.missed && (
+          <WhatCame
+            missed={sending.missed}
+            send={() => sending.send(sending.missed!.status)}
+            onClose={() => sending.setMissed(undefined)}
           />
-        </label>
-        <DraftState
-          writing={writing}
-          missed={is_note ? 0 : missedOf(writing, ticket).length}
-          messages={ticket.messages}
-        />
-        <Files
-          {...props}
-          writing={writing}
-          is_uploading={is_uploading}
-          setUploading={setUploading}
-          is_off={is_sending}
-        />
-        <MacroBar {...macro} names={props.names} is_off={is_uploading || is_sending} />
-        <SendButtons is_note={is_note} ticket={ticket} send={send} is_off={is_off} />
-        {missed && <WhatCame missed={missed} send={() => send(missed.status)} onClose={() => setMissed(undefined)} />}
+        )}
       </section>
     </>
   )
 }
 
-type SendButtonsProps = Pick<ComposerProps, 'ticket'> & {
-  is_note: boolean
-  send: (status?: Status) => Promise<unknown>
-  is_off: boolean
+function hintOf(is_note: boolean, { contact }: ComposerProps['ticket']): string {
+  return is_note ? t('composer.note_hint') : t('composer.reply_to', { email: contact?.email ?? t('ticket.nobody') })
 }
 
-function SendButtons({ is_note, ticket, send, is_off }: SendButtonsProps) {
+type FootProps = SendButtonsProps & { writing: Writing; is_held: boolean }
+
+/** The buttons that send, and how the draft is kept. */
+function Foot({ writing, is_held, ...buttons }: FootProps) {
+  const { is_note, ticket } = buttons
+  return (
+    <div class="line foot">
+      {is_held ? <Held takeBack={() => takeBack(writing)} /> : <SendButtons {...buttons} />}
+      <span class="grow" />
+      <DraftState
+        writing={writing}
+        missed={is_note ? 0 : missedOf(writing, ticket).length}
+        messages={ticket.messages}
+      />
+    </div>
+  )
+}
+
+function Held({ takeBack }: { takeBack: () => void }) {
   return (
     <p class="buttons">
-      <Action kind="main" run={() => send()} disabled={is_off}>
-        {is_note ? 'Add the note' : 'Send'}
-      </Action>
-      {!is_note && ticket.status === 'open' && (
-        <Action run={() => send('pending')} disabled={is_off}>
-          Send and wait
-        </Action>
-      )}
-      {!is_note && ['open', 'pending'].includes(ticket.status) && (
-        <Action run={() => send('resolved')} disabled={is_off}>
-          Send and resolve
-        </Action>
-      )}
+      <span class="hint">{t('composer.held')}</span>
+      <Button text={t('ui.undo')} onClick={takeBack} />
     </p>
   )
 }
 
-/** What came since a draft was begun, that its writer was not shown yet. */
-function missedOf(writing: Writing, { messages }: TicketWithMessages): Message[] {
-  const { seen } = writing.cell.value
-  return writing.isEmpty ? [] : messages.filter(({ id }) => !seen.includes(id))
+type SendButtonsProps = Pick<ComposerProps, 'ticket'> & {
+  is_note: boolean
+  send: (status?: NextStatus) => Promise<unknown>
+  is_off: boolean
 }
 
-/** Sends what is written, once at a time, unless somebody else has written since it was begun. */
-function useSend(
-  { api, ticket, reload, change }: ComposerProps,
-  writing: Writing,
-  is_note: boolean,
-  reloadDrafts: () => Promise<void>,
-) {
-  const [missed, setMissed] = useState<Missed>()
-  const [is_sending, setSending] = useState(false)
-  /** @returns true when something came that has to be looked at first */
-  const showMissed = (now: TicketWithMessages, status: Status | undefined) => {
-    const messages = missedOf(writing, now)
-    if (is_note || messages.length === 0) return false
-    writing.see(now.messages)
-    setMissed({ messages, status })
-    return true
+function SendButtons({ is_note, ticket, send, is_off }: SendButtonsProps) {
+  const [stays, setStays] = useState(!goes_on)
+  const toggle = () => {
+    goes_on = stays
+    setStays(!stays)
   }
-  const sendNow = async (status: Status | undefined) => {
-    if (showMissed(ticket, status)) return false
-    const message = await writing.send().catch(async (error: unknown) => {
-      if (!(error instanceof Refusal) || error.code !== 'DRAFT_STALE') throw error
-      const { data: now } = await api.get<TicketWithMessages>(`/tickets/${ticket.id}`)
-      await reload()
-      if (showMissed(now, status)) return undefined
-      writing.see(now.messages)
-      throw error
-    })
-    if (!message) return false
-    setMissed(undefined)
-    const words = outcomeOf(message)
-    tell(words)
-    await Promise.all([reload(), reloadDrafts()])
-    if (status && (await change({ status }))) tell(`${words.replace(/\.$/, '')}, and the ticket is ${status}.`)
-    return true
-  }
-  /** @returns false when something came that has to be looked at first */
-  const send = async (status?: Status) => {
-    setSending(true)
-    try {
-      return await sendNow(status)
-    } finally {
-      setSending(false)
-    }
-  }
-  return { send, is_sending, missed, setMissed }
+  useActs([{ text: t(stays ? 'composer.go_on' : 'composer.stay'), run: toggle }])
+  return (
+    <p class="buttons">
+      <Action kind="main" run={() => send()} disabled={is_off}>
+        {t(is_note ? 'composer.add_note' : 'composer.send')}
+      </Action>
+      {!is_note && ticket.status === 'open' && (
+        <Action run={() => send('pending')} disabled={is_off}>
+          {t('composer.send_pending')}
+        </Action>
+      )}
+      {!is_note && ['open', 'pending'].includes(ticket.status) && (
+        <Action run={() => send('resolved')} disabled={is_off}>
+          {t('composer.send_resolved')}
+        </Action>
+      )}
+      {!is_note && (
+        <label class="check hint">
+          <input type="checkbox" checked={!stays} onChange={toggle} /> {t('composer.then_next')}
+        </label>
+      )}
+    </p>
+  )
 }
 
 type KindsProps = {
@@ -160,99 +158,13 @@ type KindsProps = {
 function Kinds({ is_note, choose, has_draft }: KindsProps) {
   return (
     <fieldset class="tabs">
-      <legend class="unseen">Kind of message</legend>
-      <button id="write-reply" type="button" aria-pressed={!is_note} onClick={() => choose(false)}>
-        Reply{is_note && has_draft[0] && ' (draft)'}
+      <legend class="unseen">{t('composer.kind')}</legend>
+      <button type="button" aria-pressed={!is_note} onClick={() => choose(false)}>
+        {t(is_note && has_draft[0] ? 'composer.reply_draft' : 'composer.reply')}
       </button>
-      <button id="write-note" type="button" aria-pressed={is_note} onClick={() => choose(true)}>
-        Internal note{!is_note && has_draft[1] && ' (draft)'}
+      <button type="button" aria-pressed={is_note} onClick={() => choose(true)}>
+        {t(!is_note && has_draft[1] ? 'composer.note_draft' : 'composer.note')}
       </button>
     </fieldset>
   )
-}
-
-/** Shows what came while the answer was written. */
-function WhatCame({ missed, send, onClose }: { missed: Missed; send: () => Promise<unknown>; onClose: () => void }) {
-  return (
-    <Dialog title="The conversation went on" onClose={onClose}>
-      <p>While you wrote, this came:</p>
-      <ul>
-        {missed.messages.map(({ id, sender, body, is_internal }) => (
-          <li key={id}>
-            <strong>{sender.name}</strong>
-            {is_internal && ' (internal note)'}: {shortened(body)}
-          </li>
-        ))}
-      </ul>
-      <p class="buttons">
-        <Action kind="main" run={send}>
-          Send anyway
-        </Action>
-        <Button text="Look at it first" onClick={onClose} />
-      </p>
-    </Dialog>
-  )
-}
-
-type FilesProps = ComposerProps & {
-  writing: Writing
-  is_uploading: boolean
-  setUploading: (is_uploading: boolean) => void
-  is_off: boolean
-}
-
-function Files({ api, ticket, writing, is_uploading, setUploading, is_off }: FilesProps) {
-  const { files } = useCell(writing.cell)
-  const set = (files: Attachment[]) => writing.write({ files }, ticket.messages)
-  const upload = async (list: FileList | null) => {
-    setUploading(true)
-    await attempt(async () => {
-      for (const file of list ?? []) {
-        const content = new FormData()
-        content.append('file', file)
-        const { data } = await api.post<Attachment>('/attachments', undefined, { raw: { content } })
-        set([...writing.cell.value.files, data])
-      }
-    })
-    setUploading(false)
-  }
-  return (
-    <div class="files">
-      <label class="attach">
-        <span>{is_uploading ? 'Uploading …' : 'Attach files'}</span>
-        <input
-          type="file"
-          multiple
-          disabled={is_uploading || is_off}
-          onChange={async (event) => {
-            const input = event.target as HTMLInputElement
-            await upload(input.files)
-            input.value = ''
-          }}
-        />
-      </label>
-      {files.map(({ id, filename, size }) => (
-        <span key={id} class="removable">
-          {filename} <small>{bytes(size)}</small>
-          <Button text="×" label={`Remove ${filename}`} onClick={() => set(files.filter((file) => file.id !== id))} />
-        </span>
-      ))}
-    </div>
-  )
-}
-
-function outcomeOf({ is_internal, email_status, email_error }: Message): string {
-  if (is_internal) return 'The note is added.'
-  if (email_status === 'sent') return 'The answer is sent.'
-  if (email_status === 'queued')
-    return `The answer is stored, and sent as soon as the mail server takes it. ${email_error ?? ''}`
-  if (email_status === 'failed')
-    return `The answer is stored, but was not sent: ${email_error ?? 'the mail server refused it'}`
-  return 'The answer is stored. No email was sent: there is no mailbox that can send, or no contact.'
-}
-
-const SHOWN_CHARACTERS = 300
-
-function shortened(text: string): string {
-  return text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)} …` : text
 }

@@ -3,8 +3,12 @@ import type { Draft } from '../../../desk/drafts/model'
 import type { Message } from '../../../desk/messages/model'
 import { useCell } from '../cell'
 import { useLive } from '../live'
-import { Action, Button, Dot, Time, tell } from '../ui'
+import { Action, Button } from '../ui/buttons'
+import { Dot } from '../ui/marks'
+import { Time } from '../ui/measures'
+import { tell } from '../ui/toasts'
 import type { ComposerProps } from '../view-types'
+import { t } from '../words/catalogue'
 import { MessageFrame } from './message-frame'
 import type { Writing } from './writing'
 
@@ -22,7 +26,7 @@ export function useDrafts({ api, me, ticket }: ComposerProps, kinds: Kinds) {
       const turns = kinds.map(({ turn }) => turn)
       const { data } = await api.get<Draft[]>(`/drafts?ticket_id=${ticket.id}&per_page=100`, { signal })
       for (const [place, writing] of kinds.entries()) {
-        if (!writing.take(data, me.id, turns[place]!, ticket.messages)) tell('The draft was sent or removed elsewhere.')
+        if (!writing.take(data, me.id, turns[place]!, ticket.messages)) tell(t('draft.gone'))
       }
       return data
     },
@@ -58,31 +62,33 @@ export function Offers({ api, ticket, offers, reload, kinds, choose }: OffersPro
           choose(is_internal)
         }
         return (
-          <article key={id} class="message draft" aria-label={`Draft of ${author.name}`}>
+          <article key={id} class="message draft" aria-label={t('draft.of', { name: author.name })}>
             <header class="line">
-              <strong>{author.name}</strong> has prepared {is_internal ? 'a note' : 'an answer'}
-              {stale && <Dot kind="failed">the conversation went on</Dot>}
+              <strong dir="auto">
+                {t(is_internal ? 'draft.prepared_note' : 'draft.prepared', { name: author.name })}
+              </strong>
+              {stale && <Dot kind="failed">{t('composer.went_on')}</Dot>}
               <span class="grow" />
               <Time at={updated_at} />
             </header>
-            <MessageFrame html={body_html} title={`Draft of ${author.name}`} />
+            <MessageFrame html={body_html} title={t('draft.of', { name: author.name })} />
             {attachments.length > 0 && (
-              <p class="cc">Files: {attachments.map(({ filename }) => filename).join(', ')}</p>
+              <p class="cc">{t('draft.files', { files: attachments.map(({ filename }) => filename).join(', ') })}</p>
             )}
             <p class="buttons">
               {writing.isEmpty ? (
-                <Button text="Use" label={`Use the draft of ${author.name}`} onClick={use} />
+                <Button text={t('draft.use')} label={t('draft.use_of', { name: author.name })} onClick={use} />
               ) : (
-                <small>Send or empty what you have written to use it.</small>
+                <small>{t('draft.first_empty')}</small>
               )}
               <Action
-                label={`Remove the draft of ${author.name}`}
+                label={t('draft.remove_of', { name: author.name })}
                 run={async () => {
                   await api.delete(`/drafts/${id}`)
                   await reload()
                 }}
               >
-                Remove
+                {t('draft.remove')}
               </Action>
             </p>
           </article>
@@ -102,22 +108,23 @@ type DraftStateProps = {
 /** Tells if what is written is kept, and lets the person choose when it was changed elsewhere too. */
 export function DraftState({ writing, missed, messages }: DraftStateProps) {
   const { kept, fault, other } = useCell(writing.cell)
-  const words = fault ? `Not saved: ${fault}` : writing.isUnsaved ? 'Not saved yet' : kept ? 'Saved as a draft' : ''
+  const state = writing.isUnsaved ? t('draft.unsaved') : kept ? t('draft.saved') : ''
+  const words = fault ? t('draft.fault', { fault }) : state
   if (!other) {
     return (
       <p class="kept">
         <small>{words}</small>
-        {missed > 0 && <Dot kind="failed">The conversation went on since you began.</Dot>}
+        {missed > 0 && <Dot kind="failed">{t('draft.went_on')}</Dot>}
       </p>
     )
   }
   return (
     <div class="conflict" role="alert">
-      <p>This draft was changed elsewhere meanwhile. It says there:</p>
+      <p>{t('draft.changed')}</p>
       <blockquote>{other.draft.body}</blockquote>
       <p class="buttons">
-        <Button text="Keep what is here" onClick={() => writing.keepThis()} />
-        <Button text="Take the other one" onClick={() => writing.use(other.draft, messages, other.etag)} />
+        <Button text={t('draft.keep')} onClick={() => writing.keepThis()} />
+        <Button text={t('draft.take')} onClick={() => writing.use(other.draft, messages, other.etag)} />
       </p>
     </div>
   )

@@ -1,4 +1,5 @@
 /** Leads a new operator from nothing to an answered email; afterwards it lists the keys of the inbox. */
+import { MessagesSquare } from 'lucide'
 import { useState } from 'preact/hooks'
 import type { Stats } from '../../../desk/stats/model'
 import type { Ticket } from '../../../desk/tickets/model'
@@ -7,9 +8,12 @@ import type { Mailbox } from '../../../mail/mailboxes/model'
 import { useLive } from '../live'
 import { Edit } from '../operate/mailboxes'
 import { hrefOf } from '../route'
-import { Action, Button, Dot, tell } from '../ui'
+import { Action, Button } from '../ui/buttons'
+import { Dot } from '../ui/marks'
+import { Empty } from '../ui/placeholders'
+import { tell } from '../ui/toasts'
 import { isAdmin, type View } from '../view-types'
-import { SHORTCUTS } from './shortcuts'
+import { t } from '../words/catalogue'
 
 type Progress = { mailbox: Mailbox | undefined; ticket: Ticket | undefined; smtp: Stats['smtp'] }
 
@@ -30,7 +34,7 @@ export function FirstSteps(view: View) {
   return (
     <section class="welcome" aria-label="Welcome">
       {progress && is_admin && !progress.ticket && <Steps {...view} progress={progress} reload={live.reload} />}
-      {progress && (progress.ticket || !is_admin) && <Keys />}
+      {progress && (progress.ticket || !is_admin) && <Choose />}
     </section>
   )
 }
@@ -82,20 +86,27 @@ function commandFor(address: string, port: number): string {
   ].join('\n')
 }
 
-function Keys() {
+function Choose() {
   return (
-    <>
-      <h1>Choose a ticket</h1>
+    <Empty icon={MessagesSquare} title={t('inbox.choose')}>
       <dl class="keys">
-        {SHORTCUTS.map(([key, text]) => (
+        {KEYS.map(([key, text]) => (
           <div key={key}>
             <dt>
               <kbd>{key}</kbd>
             </dt>
-            <dd>{text}</dd>
+            <dd>{t(text)}</dd>
           </div>
         ))}
       </dl>
-    </>
+    </Empty>
   )
 }
+
+const KEYS = [
+  ['j', 'inbox.next'],
+  ['k', 'inbox.previous'],
+  ['/', 'inbox.search'],
+  ['Ctrl K', 'frame.palette'],
+  ['?', 'frame.keys'],
+] as const

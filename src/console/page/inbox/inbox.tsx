@@ -1,15 +1,16 @@
 /** The inbox: the list of tickets, and beside it the ticket that is open. On a phone one of them is shown. */
 import type { Label } from '../../../desk/labels/model'
 import type { Macro } from '../../../desk/macros/model'
+import type { View as SavedView } from '../../../desk/views/model'
 import type { User } from '../../../people/users/model'
 import { readRows } from '../lists'
 import { useLive } from '../live'
 import { readMe } from '../sign-in'
 import type { Names, View } from '../view-types'
 import { FirstSteps } from './first-steps'
-import { useShortcuts } from './shortcuts'
 import { TicketList } from './ticket-list'
 import { TicketView } from './ticket-view'
+import { ViewColumn } from './views'
 
 const NAMES_EVERY_MS = 60_000
 /** More would not fit a choice. */
@@ -18,27 +19,29 @@ const MOST_CHOICES = 1000
 export function Inbox(view: View) {
   const { api, route } = view
   const ticket_id = route.path[1]
-  const names = useLive<Names>(
+  const read = useLive<Omit<Names, 'reload'>>(
     `names ${api.organization_id}`,
     async (_before, signal) => {
-      const [users, labels, macros] = await Promise.all([
+      const [users, labels, macros, views] = await Promise.all([
         readRows<User>(api, '/users', {}, MOST_CHOICES, signal),
         api.get<Label[]>('/labels', { signal }),
         readRows<Macro>(api, '/macros', {}, MOST_CHOICES, signal),
+        readRows<SavedView>(api, '/views', {}, MOST_CHOICES, signal),
         readMe(),
       ])
-      return { users: users.rows, labels: labels.data, macros: macros.rows }
+      return { users: users.rows, labels: labels.data, macros: macros.rows, views: views.rows }
     },
     NAMES_EVERY_MS,
     ({ type }) => type.startsWith('label.'),
   )
-  useShortcuts(view)
-  const known = names.value ?? { users: [], labels: [], macros: [] }
+  const none = { users: [], labels: [], macros: [], views: [] }
+  const names: Names = { ...(read.value ?? none), reload: read.reload }
   return (
     <div class={ticket_id ? 'inbox has-ticket' : 'inbox'}>
-      <TicketList {...view} names={known} />
+      <ViewColumn {...view} names={names} />
+      <TicketList {...view} names={names} />
       {ticket_id ? (
-        <TicketView key={ticket_id} {...view} ticket_id={ticket_id} names={known} />
+        <TicketView key={ticket_id} {...view} ticket_id={ticket_id} names={names} />
       ) : (
         <FirstSteps {...view} />
       )}

@@ -1,11 +1,17 @@
-/** The labels of a ticket. */
+/** The labels of a ticket: added by typing, a new one too. */
+import { Plus, Tag } from 'lucide'
 import { useState } from 'preact/hooks'
 import type { Label } from '../../../desk/labels/model'
 import type { TicketWithMessages } from '../../../desk/tickets/model'
+import type { Act } from '../acts'
 import type { Api } from '../api'
-import { Button, Choice, Dialog, Field, Form } from '../ui'
+import { Dialog } from '../ui/dialogs'
+import { Field, Form } from '../ui/form-fields'
+import { Icon } from '../ui/icons'
+import { Picker } from '../ui/menus'
 import type { Change, Names } from '../view-types'
-import { LabelChip } from './ticket-list'
+import { t } from '../words/catalogue'
+import { LabelChip } from './ticket-row'
 
 /** The colours for new labels, with their names. */
 const PALETTE = [
@@ -19,42 +25,43 @@ const PALETTE = [
 ] as const
 const NEW = 'new'
 
-export function Labels({
-  api,
-  ticket,
-  names,
-  change,
-}: {
-  api: Api
-  ticket: TicketWithMessages
-  names: Names
-  change: Change
-}) {
+type Props = { api: Api; ticket: TicketWithMessages; names: Names; change: Change; act: Omit<Act, 'run'> }
+
+export function Labels({ api, ticket, names, change, act }: Props) {
   const [is_making, setMaking] = useState(false)
   const ids = ticket.labels.map(({ id }) => id)
-  const free = names.labels.filter(({ id }) => !ids.includes(id))
+  const choose = (id: string) => {
+    if (id === NEW) setMaking(true)
+    else void change({ label_ids: ids.includes(id) ? ids.filter((one) => one !== id) : [...ids, id] })
+  }
   return (
     <div class="labels">
       {ticket.labels.map((label) => (
         <span key={label.id} class="removable">
           <LabelChip {...label} />
-          <Button
-            text="×"
-            label={`Remove the label ${label.name}`}
-            onClick={() => void change({ label_ids: ids.filter((id) => id !== label.id) })}
-          />
+          <button
+            type="button"
+            aria-label={t('ticket.remove_label', { label: label.name })}
+            onClick={() => choose(label.id)}
+          >
+            ×
+          </button>
         </span>
       ))}
-      <Choice
-        label="Add a label"
-        is_quiet
-        value=""
+      <Picker
+        label={t('ticket.add_label')}
+        button={<Icon of={Tag} />}
+        act={act}
         options={[
-          { value: '', text: 'Add a label …' },
-          ...free.map(({ id, name }) => ({ value: id, text: name })),
-          { value: NEW, text: 'New label …' },
+          ...names.labels.map(({ id, name, color }) => ({
+            value: id,
+            text: name,
+            mark: <Colour color={color} />,
+            is_chosen: ids.includes(id),
+          })),
+          { value: NEW, text: t('ticket.new_label'), icon: Plus },
         ]}
-        onChoose={(id) => (id === NEW ? setMaking(true) : void change({ label_ids: [...ids, id] }))}
+        onChoose={choose}
       />
       {is_making && (
         <NewLabel
@@ -69,24 +76,30 @@ export function Labels({
   )
 }
 
+function Colour({ color }: { color: string }) {
+  return (
+    <svg aria-hidden="true" viewBox="0 0 8 8" width="10" height="10">
+      <circle cx="4" cy="4" r="4" fill={color} />
+    </svg>
+  )
+}
+
 function NewLabel({ api, onClose, onMade }: { api: Api; onClose: () => void; onMade: (id: string) => Promise<void> }) {
   const make = async (form: FormData) => {
     const { data } = await api.post<Label>('/labels', { name: form.get('name'), color: form.get('color') })
     await onMade(data.id)
   }
   return (
-    <Dialog title="New label" onClose={onClose}>
-      <Form submit="Add" onCancel={onClose} send={make}>
-        <Field label="Name" name="name" required maxLength={64} />
+    <Dialog title={t('ticket.new_label')} onClose={onClose}>
+      <Form submit={t('ticket.add')} onCancel={onClose} send={make}>
+        <Field label={t('inbox.name')} name="name" required maxLength={64} />
         <fieldset class="palette">
-          <legend>Colour</legend>
+          <legend>{t('ticket.colour')}</legend>
           {PALETTE.map(([color, name], place) => (
-            <label key={color}>
+            <label key={color} class="check">
               <input type="radio" name="color" value={color} defaultChecked={place === 4} />
-              <svg aria-hidden="true" viewBox="0 0 8 8">
-                <circle cx="4" cy="4" r="4" fill={color} />
-              </svg>
-              {name}
+              <Colour color={color} />
+              {t(`colour.${name}`)}
             </label>
           ))}
         </fieldset>

@@ -1,9 +1,15 @@
 /** Macros in the composer: one is chosen, its text is put in, what it changes is shown, and all of it is done. */
+import { Zap } from 'lucide'
 import { useState } from 'preact/hooks'
 import type { Macro, MacroPreview } from '../../../desk/macros/model'
 import type { Message } from '../../../desk/messages/model'
-import { Action, attempt, Button, Choice, tell } from '../ui'
+import { Action, Button } from '../ui/buttons'
+import { Icon } from '../ui/icons'
+import { Picker } from '../ui/menus'
+import { attempt, tell } from '../ui/toasts'
 import type { ComposerProps, Names } from '../view-types'
+import { t } from '../words/catalogue'
+import { joined } from './text-format'
 import type { Writing } from './writing'
 
 /** A macro that was chosen, and what it would do to the ticket. */
@@ -28,14 +34,13 @@ export function useMacro(
       if (preview.body === null) return
       const writing = kinds[preview.is_internal ? 1 : 0]
       // What was typed before stays.
-      const before = writing.cell.value.text.trimEnd()
-      writing.write({ text: before ? `${before}\n\n${preview.body}` : preview.body }, ticket.messages)
+      writing.write({ text: joined(writing.cell.value.text, preview.body) }, ticket.messages)
       choose(preview.is_internal)
     })
   const makeChanges = async ({ changes }: MacroPreview) => {
     if (Object.keys(changes).length === 0) return
     const { data } = await api.post<Result[]>('/tickets/bulk', { ids: [ticket.id], changes })
-    if (data[0]?.error) throw `The ticket was not changed: ${data[0].error.message}`
+    if (data[0]?.error) throw t('macro.not_changed', { fault: data[0].error.message })
   }
   const applyNow = () => api.post(`/macros/${chosen!.macro.id}/apply`, { ticket_id: ticket.id })
   const apply = async () => {
@@ -52,7 +57,7 @@ export function useMacro(
       await makeChanges(preview)
     }
     setChosen(undefined)
-    tell(`“${macro.name}” is done.`)
+    tell(t('macro.done', { macro: macro.name }))
     await reload()
   }
   return { chosen, begin, apply, drop: () => setChosen(undefined) }
@@ -88,38 +93,48 @@ export function MacroBar({ names, chosen, begin, apply, drop, is_off }: BarProps
     return (
       <p class="kept">
         <span>
-          <strong>{chosen.macro.name}</strong>: {wordsOf(chosen.preview, names).join(', ') || 'changes nothing'}
+          <strong>{chosen.macro.name}</strong>:{' '}
+          {wordsOf(chosen.preview, names).join(', ') || t('macro.changes_nothing')}
         </span>
         <Action kind="main" run={apply} disabled={is_off}>
-          Apply
+          {t('macro.apply')}
         </Action>
-        <Button text="Without it" onClick={drop} />
+        <Button text={t('macro.without')} onClick={drop} />
       </p>
     )
   }
   if (names.macros.length === 0) return null
   return (
-    <Choice
-      label="Macro"
-      is_quiet
-      value=""
-      options={[{ value: '', text: 'Macro …' }, ...names.macros.map(({ id, name }) => ({ value: id, text: name }))]}
-      onChoose={(id) => void (id && begin(id))}
-    />
+    <span class="macro-choice">
+      <Picker
+        label={t('macro.choose')}
+        button={
+          <>
+            <Icon of={Zap} /> {t('macro.macro')}
+          </>
+        }
+        act={{ text: t('macro.choose'), icon: Zap, keys: 'i' }}
+        options={names.macros.map(({ id, name }) => ({ value: id, text: name }))}
+        onChoose={begin}
+        disabled={is_off}
+      />
+    </span>
   )
 }
 
 function wordsOf({ body, is_internal, changes }: MacroPreview, names: Names): string[] {
   const { status, priority, assignee_id, add_label_ids = [], custom = {} } = changes
   const person = names.users.find(({ id }) => id === assignee_id)
-  const labels = add_label_ids.map((id) => names.labels.find((label) => label.id === id)?.name ?? 'a deleted label')
+  const labels = add_label_ids.map(
+    (id) => names.labels.find((label) => label.id === id)?.name ?? t('macro.deleted_label'),
+  )
   return [
-    body !== null && (is_internal ? 'adds the note' : 'sends the answer'),
-    status && `status ${status}`,
-    priority && `priority ${priority}`,
-    assignee_id === null && 'assigned to nobody',
-    assignee_id && `assigned to ${person?.name ?? 'somebody who left'}`,
-    labels.length > 0 && `label ${labels.join(', ')}`,
-    ...Object.keys(custom ?? {}).map((name) => `sets ${name}`),
+    body !== null && t(is_internal ? 'macro.adds_note' : 'macro.sends'),
+    status && t('macro.status', { status: t(`status.${status}`) }),
+    priority && t('macro.priority', { priority: t(`priority.${priority}`) }),
+    assignee_id === null && t('macro.assigns', { name: t('ticket.nobody') }),
+    assignee_id && t('macro.assigns', { name: person?.name ?? t('macro.somebody_left') }),
+    labels.length > 0 && t('macro.labels', { labels: labels.join(', ') }),
+    ...Object.keys(custom ?? {}).map((name) => t('macro.sets', { field: name })),
   ].filter((word) => typeof word === 'string')
 }

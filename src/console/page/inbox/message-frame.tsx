@@ -5,7 +5,8 @@
 
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { fileAddress } from '../api'
-import { Button } from '../ui'
+import { Button } from '../ui/buttons'
+import { t } from '../words/catalogue'
 
 /** Attributes that name something to be loaded. */
 const LOADING = ['src', 'srcset', 'background', 'poster', 'data', 'href', 'action', 'formaction', 'ping', 'xlink:href']
@@ -107,10 +108,9 @@ export function MessageFrame({ html, title }: { html: string; title: string }) {
     <>
       {waiting > 0 && (
         <p class="images">
-          {waiting === 1 ? 'An image is' : `${waiting} images are`} not loaded, because that tells the sender that you
-          read this.{' '}
+          {t('message.images', { count: waiting })}{' '}
           <Button
-            text="Show images"
+            text={t('message.show_images')}
             onClick={() => {
               setLoaded(false)
               setShowsImages(true)

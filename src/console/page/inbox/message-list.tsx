@@ -1,11 +1,19 @@
 /** The messages of a ticket, oldest first. Of a long conversation the last ones, and the others on demand. */
+import { Ellipsis, Paperclip, ShieldAlert, ShieldCheck, ShieldQuestionMark, Trash2 } from 'lucide'
 import { useState } from 'preact/hooks'
 import type { Attachment } from '../../../desk/attachments/model'
 import type { Message } from '../../../desk/messages/model'
 import type { TicketWithMessages } from '../../../desk/tickets/model'
 import { fileAddress } from '../api'
-import { Action, Button, bytes, Dot, Question, Time, tell } from '../ui'
+import { Avatar } from '../ui/avatars'
+import { Action, Button } from '../ui/buttons'
+import { Question } from '../ui/dialogs'
+import { Icon } from '../ui/icons'
+import { Dot } from '../ui/marks'
+import { bytes, Time } from '../ui/measures'
+import { tell } from '../ui/toasts'
 import type { View } from '../view-types'
+import { t } from '../words/catalogue'
 import { MessageFrame } from './message-frame'
 
 /** Each message is a document of its own: hundreds of them at once would be slow. */
@@ -20,17 +28,17 @@ export function Conversation({
   const [most, setMost] = useState(SHOWN)
   const resend = async ({ id }: Message) => {
     const { data } = await api.post<Message>(`/tickets/${ticket.id}/messages/${id}/resend`)
-    tell(data.email_status === 'sent' ? 'The answer is sent.' : `It is not sent yet. ${data.email_error ?? ''}`)
+    tell(data.email_status === 'sent' ? t('composer.sent') : t('message.not_yet', { fault: data.email_error ?? '' }))
     await reload()
   }
   const hidden = Math.max(0, ticket.messages.length - most)
   return (
-    <ol class="messages" aria-label="Messages">
-      {ticket.messages.length === 0 && <li class="empty">There is no message yet.</li>}
+    <ol class="messages" aria-label={t('message.messages')}>
+      {ticket.messages.length === 0 && <li class="empty">{t('message.none')}</li>}
       {hidden > 0 && (
         <li>
           <button type="button" class="quiet" onClick={() => setMost(most + SHOWN)}>
-            Show earlier messages ({hidden})
+            {t('message.earlier', { count: hidden })}
           </button>
         </li>
       )}
@@ -41,17 +49,17 @@ export function Conversation({
       ))}
       {doomed && (
         <Question
-          title="Delete this message?"
-          answer="Delete"
+          title={t('message.delete_question')}
+          answer={t('message.delete')}
           onClose={() => setDoomed(undefined)}
           run={async () => {
             await api.delete(`/tickets/${ticket.id}/messages/${doomed.id}`)
             setDoomed(undefined)
-            tell('The message is deleted.')
+            tell(t('message.deleted'))
             await reload()
           }}
         >
-          It is gone for everybody, with its attachments. An email that was sent stays sent.
+          {t('message.delete_means')}
         </Question>
       )}
     </ol>
@@ -65,43 +73,79 @@ function kindOf({ is_internal, direction }: Message): string {
 type OneMessageProps = { message: Message; resend: () => Promise<void>; onDelete: () => void }
 
 function OneMessage({ message, resend, onDelete }: OneMessageProps) {
-  const { sender, created_at, is_internal, auto_reply, sender_verified, reply_to, reply_text, body } = message
+  const { sender, reply_to, reply_text, body } = message
   const [is_whole, setWhole] = useState(false)
   const is_folded = reply_text !== null && reply_text.trim() !== '' && reply_text.trim() !== body.trim() && !is_whole
+  const title = t('message.of', { name: sender.name })
   return (
-    <article class={`message ${kindOf(message)}`} aria-label={`Message of ${sender.name}`}>
-      <header class="line">
-        <strong>{sender.name}</strong>
-        {sender.email && <span class="address">{sender.email}</span>}
-        {is_internal && <Dot kind="note">internal note</Dot>}
-        {auto_reply && <Dot kind="automatic">automatic</Dot>}
-        {sender_verified === false && <Dot kind="failed">sender forged</Dot>}
-        <span class="grow" />
-        <EmailStatus message={message} />
-        {message.email_recipients.some(({ status }) => status === 'failed' || status === 'bounced') && (
-          <Action run={resend} label={`Send the message of ${sender.name} again`}>
-            Send again
-          </Action>
-        )}
-        <Time at={created_at} />
-        <Button text="Delete" label={`Delete the message of ${sender.name}`} onClick={onDelete} />
-      </header>
+    <article class={`message ${kindOf(message)}`} aria-label={title}>
+      <MessageHead message={message} resend={resend} onDelete={onDelete} />
       {is_folded ? (
-        <p class="text">{reply_text}</p>
+        <p class="text" dir="auto">
+          {reply_text}
+        </p>
       ) : (
-        <MessageFrame html={message.body_html} title={`Message of ${sender.name}`} />
+        <MessageFrame html={message.body_html} title={title} />
       )}
       {(is_folded || is_whole) && (
-        <Button
-          text={is_whole ? 'Hide quoted text' : 'Show quoted text'}
-          is_open={is_whole}
+        <button
+          type="button"
+          class="fold"
+          aria-expanded={is_whole}
+          title={t(is_whole ? 'message.hide_quoted' : 'message.show_quoted')}
+          aria-label={t(is_whole ? 'message.hide_quoted' : 'message.show_quoted')}
           onClick={() => setWhole(!is_whole)}
-        />
+        >
+          <Icon of={Ellipsis} />
+        </button>
       )}
-      {reply_to !== null && <p class="cc">Reply-To: {reply_to}</p>}
-      {message.cc.length > 0 && <p class="cc">Cc: {message.cc.join(', ')}</p>}
+      {reply_to !== null && <p class="cc">{t('message.reply_to', { email: reply_to })}</p>}
+      {message.cc.length > 0 && <p class="cc">{t('message.cc', { emails: message.cc.join(', ') })}</p>}
       <Files attachments={message.attachments} />
     </article>
+  )
+}
+
+function MessageHead({ message, resend, onDelete }: OneMessageProps) {
+  const { sender, created_at, is_internal, auto_reply, email_recipients } = message
+  const is_failed = email_recipients.some(({ status }) => status === 'failed' || status === 'bounced')
+  return (
+    <header class="line">
+      <Avatar name={sender.name} />
+      <strong dir="auto">{sender.name}</strong>
+      {sender.email && <span class="address cut">{sender.email}</span>}
+      <Proof message={message} />
+      {is_internal && <Dot kind="note">{t('message.note')}</Dot>}
+      {auto_reply && <Dot kind="automatic">{t('message.automatic')}</Dot>}
+      <span class="grow" />
+      <EmailStatus message={message} />
+      {is_failed && (
+        <Action run={resend} label={t('message.resend_of', { name: sender.name })}>
+          {t('message.resend')}
+        </Action>
+      )}
+      <Time at={created_at} />
+      <Button kind="bare" icon={Trash2} label={t('message.delete_of', { name: sender.name })} onClick={onDelete} />
+    </header>
+  )
+}
+
+/** Tells if the sender of an email is who it says. */
+function Proof({ message: { direction, channel, sender_verified } }: { message: Message }) {
+  if (sender_verified === false) {
+    return (
+      <span class="mark mark-urgent" title={t('message.forged_means')}>
+        <Icon of={ShieldAlert} /> {t('message.forged')}
+      </span>
+    )
+  }
+  if (direction !== 'inbound' || channel !== 'email') return null
+  const key = sender_verified ? 'message.proven' : 'message.unproven'
+  return (
+    <span class={sender_verified ? 'mark mark-resolved' : 'mark'} title={t(key)}>
+      <Icon of={sender_verified ? ShieldCheck : ShieldQuestionMark} />
+      <span class="unseen">{t(key)}</span>
+    </span>
   )
 }
 
@@ -112,7 +156,7 @@ function EmailStatus({ message }: { message: Message }) {
   const faults = email_recipients.flatMap(({ email, error }) => (error ? [`${email}: ${error}`] : []))
   return (
     <span title={[email_error, ...faults].filter(Boolean).join('\n')}>
-      <Dot kind={email_status}>{email_status === 'queued' ? 'waits to be sent' : email_status}</Dot>
+      <Dot kind={email_status}>{t(`email.${email_status}`)}</Dot>
       {email_status !== 'sent' && <small>{email_error}</small>}
     </span>
   )
@@ -121,10 +165,11 @@ function EmailStatus({ message }: { message: Message }) {
 function Files({ attachments }: { attachments: Attachment[] }) {
   if (attachments.length === 0) return null
   return (
-    <ul class="files" aria-label="Attachments">
+    <ul class="files" aria-label={t('message.attachments')}>
       {attachments.map(({ id, filename, size, url }) => (
         <li key={id}>
-          <a href={fileAddress(url)} download={filename}>
+          <Icon of={Paperclip} />
+          <a href={fileAddress(url)} download={filename} dir="auto">
             {filename}
           </a>{' '}
           <small>{bytes(size)}</small>

@@ -1,12 +1,17 @@
 /** Beside the conversation: participants, time with the timer, and the timeline. */
+import { X } from 'lucide'
 import { useEffect, useState } from 'preact/hooks'
 import type { Participant } from '../../../desk/participants/model'
 import type { TicketWithMessages } from '../../../desk/tickets/model'
 import type { TicketTimeEntry, TimeEntry } from '../../../desk/time-entries/model'
 import type { Timer } from '../../../desk/timers/model'
 import { useLive } from '../live'
-import { Action, Button, duration, Field, Form, tell } from '../ui'
+import { Action, Button } from '../ui/buttons'
+import { Field, Form } from '../ui/form-fields'
+import { day, duration } from '../ui/measures'
+import { tell } from '../ui/toasts'
 import type { View } from '../view-types'
+import { t } from '../words/catalogue'
 import { Timeline } from './timeline'
 
 const SELDOM_MS = 20_000
@@ -16,7 +21,7 @@ type Props = View & { ticket: TicketWithMessages; reload: () => Promise<void> }
 export function Side(props: Props) {
   const { ticket } = props
   return (
-    <aside class="side" aria-label="About the ticket">
+    <aside class="side" aria-label={t('side.about')}>
       <TimerPart {...props} />
       <TimePart {...props} />
       <Participants key={`${ticket.messages.length}`} {...props} />
@@ -39,24 +44,24 @@ function TimerPart({ api, ticket, reload }: Props) {
   }
   const stop = async () => {
     const { data } = await api.post<TimeEntry>(`/tickets/${running!.ticket.id}/timer/stop`)
-    tell(`${duration(data.duration_minutes)} logged on ${data.ticket.code}.`)
+    tell(t('side.logged_on', { time: duration(data.duration_minutes), ticket: data.ticket.code }))
     await Promise.all([timer.reload(), reload()])
   }
   return (
     <section>
-      <h2>Timer</h2>
+      <h2>{t('side.timer')}</h2>
       {running ? (
         <>
           <p>
-            <Clock since={running.started_at} /> on {running.ticket.code}
+            <Clock since={running.started_at} /> {t('side.on_ticket', { ticket: running.ticket.code })}
           </p>
           <Action kind="main" run={stop}>
-            Stop the timer
+            {t('side.stop_timer')}
           </Action>
         </>
       ) : (
         <Action run={start} disabled={timer.value === undefined}>
-          Start the timer
+          {t('side.start_timer')}
         </Action>
       )}
     </section>
@@ -88,27 +93,29 @@ function TimePart({ api, ticket, reload }: Props) {
       billable: form.get('billable') === 'on',
     })
     setOpen(false)
-    tell('The time is logged.')
+    tell(t('side.time_logged'))
     await reload()
   }
   return (
     <section>
-      <h2>Time {total > 0 && <small>{duration(total)}</small>}</h2>
+      <h2>
+        {t('side.time')} {total > 0 && <small>{duration(total)}</small>}
+      </h2>
       <ul>
         {ticket.time_entries.map((entry) => (
           <Entry key={entry.id} entry={entry} />
         ))}
       </ul>
       {is_open ? (
-        <Form submit="Log the time" send={log} onCancel={() => setOpen(false)}>
-          <Field label="Minutes" name="minutes" type="number" min={1} max={525_600} required />
-          <Field label="Description" name="description" maxLength={10_000} />
+        <Form submit={t('side.log_the_time')} send={log} onCancel={() => setOpen(false)}>
+          <Field label={t('side.minutes')} name="minutes" type="number" min={1} max={525_600} required />
+          <Field label={t('side.description')} name="description" maxLength={10_000} />
           <label class="check">
-            <input type="checkbox" name="billable" defaultChecked /> billable
+            <input type="checkbox" name="billable" defaultChecked /> {t('side.billable')}
           </label>
         </Form>
       ) : (
-        <Button text="Log time" onClick={() => setOpen(true)} />
+        <Button text={t('side.log_time')} onClick={() => setOpen(true)} />
       )}
     </section>
   )
@@ -118,8 +125,8 @@ function Entry({ entry }: { entry: TicketTimeEntry }) {
   const { duration_minutes, user, date, billable, description } = entry
   return (
     <li>
-      {duration(duration_minutes)}, {user.name}, {date}
-      {!billable && ', not billable'}
+      {t('side.entry', { time: duration(duration_minutes), name: user.name, date: day(date) })}
+      {!billable && `, ${t('side.not_billable')}`}
       {description && <small>{description}</small>}
     </li>
   )
@@ -141,35 +148,35 @@ function Participants({ api, ticket }: Props) {
   }
   return (
     <section>
-      <h2>Participants</h2>
-      <p class="hint">Confirmed participants get every reply as Cc.</p>
+      <h2>{t('side.participants')}</h2>
+      <p class="hint">{t('side.participants_hint')}</p>
       <ul>
         {(list.value ?? []).map((one) => (
           <li key={one.id} class="line">
             <span>
               {one.name ?? one.email}
-              {!one.confirmed && <small>not confirmed</small>}
+              {!one.confirmed && <small> {t('side.not_confirmed')}</small>}
             </span>
             <span class="grow" />
-            {!one.confirmed && <Action run={() => add(one.email)}>Confirm</Action>}
+            {!one.confirmed && <Action run={() => add(one.email)}>{t('side.confirm')}</Action>}
             <Action
-              label={`Remove ${one.email}`}
+              icon={X}
+              kind="bare"
+              label={t('side.remove', { email: one.email })}
               run={async () => {
                 await api.delete(`${path}/${one.id}`)
                 await list.reload()
               }}
-            >
-              Remove
-            </Action>
+            />
           </li>
         ))}
       </ul>
       {is_open ? (
-        <Form submit="Add" send={(form) => add(String(form.get('email')))} onCancel={() => setOpen(false)}>
-          <Field label="Email" name="email" type="email" required />
+        <Form submit={t('ticket.add')} send={(form) => add(String(form.get('email')))} onCancel={() => setOpen(false)}>
+          <Field label={t('sign_in.email')} name="email" type="email" required />
         </Form>
       ) : (
-        <Button text="Add a participant" onClick={() => setOpen(true)} />
+        <Button text={t('side.add_participant')} onClick={() => setOpen(true)} />
       )}
     </section>
   )

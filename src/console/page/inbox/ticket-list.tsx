@@ -1,44 +1,113 @@
-/** The list of tickets with its filters. */
-import { useState } from 'preact/hooks'
+/** The list of tickets. */
+import { ArrowDownUp, CheckCheck, Inbox, SquareCheck } from 'lucide'
+import { useEffect } from 'preact/hooks'
+import type { Contact } from '../../../desk/contacts/model'
 import type { Ticket, TicketListMeta } from '../../../desk/tickets/model'
+import { useActs } from '../acts'
+import { type Api, query } from '../api'
 import type { Told } from '../events'
 import { useRows } from '../lists'
+import { useLive } from '../live'
 import { changed, go, hrefOf } from '../route'
-import { Action, Choice, Dot, Time, Waiting } from '../ui'
+import { Action } from '../ui/buttons'
+import { Icon } from '../ui/icons'
+import { Menu } from '../ui/menus'
+import { Empty, Waiting } from '../ui/placeholders'
 import type { Names, View } from '../view-types'
+import { t } from '../words/catalogue'
+import { neighbours } from './neighbours'
+import { SearchField } from './search-field'
+import { type Asked, readSearch } from './search-words'
+import { SelectionBar, useSelection } from './selection'
+import { Row } from './ticket-row'
+import { countOf, ViewMenu } from './views'
 
-const FILTERS = ['status', 'search', 'assignee_id', 'label_ids', 'priority', 'sort'] as const
-const STATUSES = [
-  ['open', 'Open'],
-  ['pending', 'Pending'],
-  ['resolved', 'Resolved'],
-  ['closed', 'Closed'],
-  ['', 'All'],
-] as const
+const FILTERS = [
+  'status',
+  'search',
+  'assignee_id',
+  'label_ids',
+  'priority',
+  'sort',
+  'view_id',
+  'contact_id',
+  'company_id',
+]
+const SORTS = ['-created_at', '-updated_at', '-priority', 'created_at'] as const
+const NOBODY = '00000000-0000-7000-8000-000000000000'
 
 export function TicketList(view: View & { names: Names }) {
-  const { api, route } = view
-  const filter = Object.fromEntries(FILTERS.map((name) => [name, route.query.get(name) ?? '']))
+  const { api, route, names } = view
+  const given = Object.fromEntries(FILTERS.map((name) => [name, route.query.get(name) ?? '']))
+  const asked = readSearch(given.search ?? '', names)
+  const people = useLookedUp(api, asked)
+  const filter = { ...given, search: '', ...asked.filter, ...people }
   const list = useRows<Ticket, TicketListMeta & { next_cursor: string | null }>(api, '/tickets', filter, isAbout)
+  const rows = people && list.rows
+  const selection = useSelection(rows ?? [])
+  useEffect(() => {
+    neighbours.value = rows ?? []
+  }, [rows])
+  useListActs(view, selection)
+  const search = (words: string) =>
+    go(
+      hrefOf(api.organization_id, ['tickets'], changed(words ? new URLSearchParams() : route.query, { search: words })),
+    )
   return (
-    <section class="list" aria-label="Tickets">
-      <Filters {...view} />
-      {(!list.rows || list.error) && <Waiting error={list.error} />}
-      {list.rows && (
-        <>
-          <p class="count" role="status">
-            {counted(list.meta!)}
-          </p>
-          <ul>
-            {list.rows.map((ticket) => (
-              <Row key={ticket.id} {...view} ticket={ticket} />
-            ))}
-          </ul>
-          {list.has_more && <Action run={list.loadMore}>Show more</Action>}
-        </>
-      )}
+    <section class="list" aria-label={t('inbox.tickets')}>
+      <div class="list-head">
+        <div class="line">
+          <ViewMenu {...view} />
+          <span class="count" role="status">
+            {rows && counted(list.meta!)}
+          </span>
+          <span class="grow" />
+          <Sort {...view} />
+        </div>
+        <SearchField key={given.search} value={given.search ?? ''} onSearch={search} unknown={asked.unknown} />
+        {selection.selected.length > 0 && <SelectionBar {...view} selection={selection} reload={list.reload} />}
+      </div>
+      {(!rows || list.error) && <Waiting error={list.error} lines={12} />}
+      {rows?.length === 0 && <Nothing {...view} />}
+      <ul>
+        {rows?.map((ticket) => (
+          <Row
+            key={ticket.id}
+            {...view}
+            ticket={ticket}
+            is_selected={selection.has(ticket.id)}
+            select={(is_range) => selection.select(ticket.id, is_range)}
+          />
+        ))}
+      </ul>
+      {list.has_more && <Action run={list.loadMore}>{t('ui.show_more')}</Action>}
     </section>
   )
+}
+
+/** Keys that move in the list and select in it. */
+function useListActs({ api, route }: View, { select, selectAll }: ReturnType<typeof useSelection>): void {
+  const at = () => focusedOr(route.path[1])
+  useActs([
+    { text: t('inbox.next'), keys: 'j', run: () => focusBeside(at(), 1) },
+    { text: t('inbox.previous'), keys: 'k', run: () => focusBeside(at(), -1) },
+    { text: t('inbox.select_this'), icon: SquareCheck, keys: 'x', run: () => at() && select(at()!) },
+    { text: t('inbox.select_all'), icon: CheckCheck, keys: '*', run: selectAll },
+    { text: t('inbox.back'), keys: 'u', run: () => go(hrefOf(api.organization_id, ['tickets'], route.query)) },
+  ])
+}
+
+/** The id of the row that has the focus, else of the ticket that is open. */
+function focusedOr(open: string | undefined): string | undefined {
+  const link = document.activeElement?.closest('.row')?.querySelector('a')
+  return /tickets\/([^?]+)/.exec(link?.hash ?? '')?.[1] ?? open
+}
+
+/** Moves the focus among the tickets of the list. */
+function focusBeside(id: string | undefined, step: 1 | -1): void {
+  const links = [...document.querySelectorAll<HTMLAnchorElement>('.list .row a')]
+  const from = links.findIndex((link) => id && link.hash.includes(id))
+  links[Math.min(Math.max(from + step, 0), links.length - 1)]?.focus()
 }
 
 /** The list shows nothing of time, nor how an email fares. */
@@ -46,135 +115,59 @@ function isAbout({ type }: Told): boolean {
   return !type.startsWith('time_entry.') && !type.startsWith('message.email_')
 }
 
-function counted({ total = 0, total_is_exact }: TicketListMeta): string {
-  const words = `${total.toLocaleString('en')} ${total === 1 ? 'ticket' : 'tickets'}`
-  return total_is_exact === false ? `More than ${words}` : words
+function counted(meta: TicketListMeta): string {
+  const { total = 0 } = meta
+  return t(total === 1 ? 'inbox.one_ticket' : 'inbox.tickets_counted', { count: countOf(meta) })
 }
 
-function Row({ route, api, ticket }: View & { ticket: Ticket }) {
-  const { id, code, subject, status, priority, contact, assignee, labels, updated_at } = ticket
-  const is_open = route.path[1] === id
+/**
+ * Looks up the contact and the company that a search names by a part of their names.
+ * @returns undefined while they are looked up; who is not found has no tickets
+ */
+function useLookedUp(api: Api, { from, company }: Asked): Record<string, string> | undefined {
+  const found = useLive<Record<string, string>>(
+    `looked up ${api.organization_id} ${from}\n${company}`,
+    async (_before, signal) => {
+      const first = async (path: string, words: string | undefined) => {
+        if (words === undefined) return ''
+        const { data } = await api.get<Pick<Contact, 'id'>[]>(`${path}${query({ search: words, per_page: 1 })}`, {
+          signal,
+        })
+        return data[0]?.id ?? NOBODY
+      }
+      const [contact_id, company_id] = await Promise.all([first('/contacts', from), first('/companies', company)])
+      return { ...(contact_id && { contact_id }), ...(company_id && { company_id }) }
+    },
+    60_000,
+  )
+  if (from === undefined && company === undefined) return NONE
+  return found.value
+}
+
+const NONE = {}
+
+function Sort({ api, route }: View) {
+  const now = route.query.get('sort') ?? SORTS[0]
   return (
-    <li class={is_open ? 'row is-open' : 'row'}>
-      <a href={hrefOf(api.organization_id, ['tickets', id], route.query)} aria-current={is_open ? 'true' : undefined}>
-        <span class="line">
-          <Dot kind={status}>{status}</Dot>
-          <span class="who">{contact?.name ?? 'No contact'}</span>
-          <span class="grow" />
-          <Time at={updated_at} />
-        </span>
-        <span class="subject">{subject}</span>
-        <span class="line">
-          <span class="code">{code}</span>
-          {(priority === 'urgent' || priority === 'high') && <span class={`priority ${priority}`}>{priority}</span>}
-          {labels.map((label) => (
-            <LabelChip key={label.id} {...label} />
-          ))}
-          <span class="grow" />
-          {assignee && <span class="assignee">{assignee.name}</span>}
-        </span>
-      </a>
-    </li>
+    <Menu
+      label={t('inbox.order')}
+      button={<Icon of={ArrowDownUp} />}
+      act={{ text: t('inbox.order') }}
+      items={SORTS.map((sort) => ({
+        text: t(`sort.${sort}`),
+        is_chosen: sort === now,
+        run: () =>
+          go(hrefOf(api.organization_id, route.path, changed(route.query, { sort: sort === SORTS[0] ? '' : sort }))),
+      }))}
+    />
   )
 }
 
-export function LabelChip({ name, color }: { name: string; color: string }) {
+function Nothing({ route }: View) {
+  const is_search = !!route.query.get('search')
   return (
-    <span class="label">
-      <svg aria-hidden="true" viewBox="0 0 8 8">
-        <circle cx="4" cy="4" r="4" fill={color} />
-      </svg>
-      {name}
-    </span>
-  )
-}
-
-function Filters({ api, route, me, names }: View & { names: Names }) {
-  const set = (values: Record<string, string | undefined>) =>
-    go(hrefOf(api.organization_id, route.path, changed(route.query, values)))
-  const chosen = (name: string) => route.query.get(name) ?? ''
-  const people = names.users.filter(({ id, active }) => active && id !== me.id)
-  return (
-    <div class="filters">
-      <Search key={chosen('search')} value={chosen('search')} onSearch={(search) => set({ search })} />
-      <fieldset class="tabs">
-        <legend class="unseen">Status</legend>
-        {STATUSES.map(([value, text]) => (
-          <button
-            key={value}
-            type="button"
-            aria-pressed={chosen('status') === value}
-            onClick={() => set({ status: value })}
-          >
-            {text}
-          </button>
-        ))}
-      </fieldset>
-      <div class="choices">
-        <Choice
-          label="Assignee"
-          is_quiet
-          value={chosen('assignee_id')}
-          onChoose={(assignee_id) => set({ assignee_id })}
-          options={[
-            { value: '', text: 'Anybody' },
-            { value: me.id, text: 'Assigned to me' },
-            ...people.map(({ id, name }) => ({ value: id, text: name })),
-          ]}
-        />
-        <Choice
-          label="Label"
-          is_quiet
-          value={chosen('label_ids')}
-          onChoose={(label_ids) => set({ label_ids })}
-          options={[
-            { value: '', text: 'Any label' },
-            ...names.labels.map(({ id, name }) => ({ value: id, text: name })),
-          ]}
-        />
-        <Choice
-          label="Order"
-          is_quiet
-          value={chosen('sort')}
-          onChoose={(sort) => set({ sort })}
-          options={[
-            { value: '', text: 'Newest first' },
-            { value: '-updated_at', text: 'Latest change first' },
-            { value: '-priority', text: 'Most urgent first' },
-            { value: 'created_at', text: 'Oldest first' },
-          ]}
-        />
-      </div>
-    </div>
-  )
-}
-
-function Search({ value, onSearch }: { value: string; onSearch: (words: string) => void }) {
-  const [words, setWords] = useState(value)
-  return (
-    <search>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          onSearch(words.trim())
-        }}
-      >
-        <label>
-          <span class="unseen">Search tickets</span>
-          <input
-            id="search"
-            type="search"
-            placeholder="Search words, code or email"
-            value={words}
-            onInput={(event) => {
-              const { value } = event.target as HTMLInputElement
-              setWords(value)
-              // The cross of the field empties it without sending the form.
-              if (value === '') onSearch('')
-            }}
-          />
-        </label>
-      </form>
-    </search>
+    <Empty icon={Inbox} title={t(is_search ? 'inbox.nothing_found' : 'inbox.nothing_here')}>
+      <p>{t(is_search ? 'inbox.nothing_found_hint' : 'inbox.nothing_here_hint')}</p>
+    </Empty>
   )
 }

@@ -3,21 +3,20 @@ import { useState } from 'preact/hooks'
 import type { TicketWithMessages } from '../../../desk/tickets/model'
 import type { Activity } from '../../../desk/timeline/model'
 import { useLive } from '../live'
-import { Button, duration, Time, Waiting } from '../ui'
+import { duration, Time } from '../ui/measures'
+import { Waiting } from '../ui/placeholders'
 import type { View } from '../view-types'
+import { t } from '../words/catalogue'
 
 export function Timeline({ api, ticket }: View & { ticket: TicketWithMessages }) {
   const [is_open, setOpen] = useState(false)
   return (
-    <section>
-      <h2>Timeline</h2>
-      <Button
-        text={is_open ? 'Hide the timeline' : 'Show the timeline'}
-        is_open={is_open}
-        onClick={() => setOpen(!is_open)}
-      />
+    <details onToggle={(event) => setOpen((event.target as HTMLDetailsElement).open)}>
+      <summary>
+        <h2>{t('side.timeline')}</h2>
+      </summary>
       {is_open && <Entries api={api} ticket={ticket} />}
-    </section>
+    </details>
   )
 }
 
@@ -32,12 +31,12 @@ function Entries({ api, ticket }: Pick<View, 'api'> & { ticket: TicketWithMessag
     // The latest entries of a long timeline.
     return (await api.get<Activity[]>(`${path}&page=${last}`, { signal })).data
   })
-  if (!list.value) return <Waiting error={list.error} />
+  if (!list.value) return <Waiting error={list.error} lines={3} />
   return (
     <ol class="timeline">
       {list.value.map(({ id, actor, type, data, created_at }) => (
         <li key={id}>
-          <strong>{actor.name ?? 'Deskwire'}</strong> {wordsOf(type, data)} <Time at={created_at} />
+          <strong dir="auto">{actor.name ?? 'Deskwire'}</strong> {wordsOf(type, data)} <Time at={created_at} />
         </li>
       ))}
     </ol>
@@ -48,32 +47,58 @@ function Entries({ api, ticket }: Pick<View, 'api'> & { ticket: TicketWithMessag
 type Data = Record<string, any>
 
 const WORDS: Record<string, (data: Data) => string> = {
-  created: () => 'created the ticket',
-  changed: ({ field, from, to }) => `changed ${field} from ${shown(from)} to ${shown(to)}`,
-  labels_added: ({ labels }) => `added ${namesOf(labels)}`,
-  labels_removed: ({ labels }) => `removed ${namesOf(labels)}`,
-  message: ({ direction }) => (direction === 'inbound' ? 'wrote' : 'answered'),
-  note: () => 'added a note',
-  message_deleted: () => 'deleted a message',
-  time_logged: ({ duration_minutes }) => `logged ${duration(duration_minutes)}`,
-  time_changed: () => 'changed logged time',
-  time_deleted: ({ duration_minutes }) => `deleted ${duration(duration_minutes)} of logged time`,
-  email_sent: ({ recipients }) => `sent an email to ${recipients.join(', ')}`,
-  email_resent: ({ recipients }) => `sends an email again to ${recipients.join(', ')}`,
-  email_failed: ({ recipient, error }) => `could not send to ${recipient}: ${error ?? 'no reason given'}`,
-  email_bounced: ({ error }) => `got an email back: ${error}`,
-  participant_added: ({ email }) => `added ${email}`,
-  participant_removed: ({ email }) => `removed ${email}`,
+  created: () => t('timeline.created'),
+  changed: ({ field, from, to }) =>
+    t('timeline.changed', { field: fieldName(field), from: shown(from), to: shown(to) }),
+  labels_added: ({ labels }) => t('timeline.labels_added', { labels: namesOf(labels) }),
+  labels_removed: ({ labels }) => t('timeline.labels_removed', { labels: namesOf(labels) }),
+  message: ({ direction }) => t(direction === 'inbound' ? 'timeline.wrote' : 'timeline.answered'),
+  note: () => t('timeline.note'),
+  message_deleted: () => t('timeline.message_deleted'),
+  time_logged: ({ duration_minutes }) => t('timeline.time_logged', { time: duration(duration_minutes) }),
+  time_changed: () => t('timeline.time_changed'),
+  time_deleted: ({ duration_minutes }) => t('timeline.time_deleted', { time: duration(duration_minutes) }),
+  email_sent: ({ recipients }) => t('timeline.email_sent', { emails: recipients.join(', ') }),
+  email_resent: ({ recipients }) => t('timeline.email_resent', { emails: recipients.join(', ') }),
+  email_failed: ({ recipient, error }) =>
+    t('timeline.email_failed', { email: recipient, fault: error ?? t('timeline.no_reason') }),
+  email_bounced: ({ error }) => t('timeline.email_bounced', { fault: error }),
+  participant_added: ({ email }) => t('timeline.participant_added', { email }),
+  participant_removed: ({ email }) => t('timeline.participant_removed', { email }),
+  merged: ({ sources, into }) =>
+    into ? t('timeline.merged_into', { ticket: into.code }) : t('timeline.merged', { tickets: codesOf(sources) }),
+  unmerged: ({ sources, from }) =>
+    from ? t('timeline.unmerged_from', { ticket: from.code }) : t('timeline.unmerged', { tickets: codesOf(sources) }),
+  split: ({ into, from }) =>
+    into ? t('timeline.split_into', { ticket: into.code }) : t('timeline.split_from', { ticket: from.code }),
+  imported: () => t('timeline.imported'),
 }
 
 function wordsOf(type: string, data: Data): string {
   return WORDS[type]?.(data) ?? type.replaceAll('_', ' ')
 }
 
+const FIELDS: Record<string, () => string> = {
+  subject: () => t('ticket.subject'),
+  status: () => t('ticket.status'),
+  priority: () => t('ticket.priority'),
+  assignee: () => t('ticket.assignee'),
+  contact: () => t('timeline.contact'),
+  company: () => t('timeline.company'),
+}
+
+function fieldName(field: string): string {
+  return FIELDS[field]?.() ?? field
+}
+
 function shown(value: unknown): string {
-  if (value === null || value === undefined) return 'nothing'
+  if (value === null || value === undefined) return t('timeline.nothing')
   if (typeof value === 'object' && 'name' in value) return String(value.name)
   return String(value)
+}
+
+function codesOf(tickets: { code: string }[]): string {
+  return tickets.map(({ code }) => code).join(', ')
 }
 
 function namesOf(labels: { name: string }[]): string {

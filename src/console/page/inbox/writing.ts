@@ -7,8 +7,9 @@ import type { Draft } from '../../../desk/drafts/model'
 import type { Message } from '../../../desk/messages/model'
 import { type Api, KEPT_ALIVE_CHARACTERS, Refusal, randomId, trouble } from '../api'
 import { Cell } from '../cell'
+import { t } from '../words/catalogue'
 
-type Said = { body: string; files: string }
+type Said = { body: string; files: string; cc: string }
 
 /** A draft that the service has: what was read or written last. */
 type Kept = Said & Pick<Draft, 'id' | 'author' | 'based_on'> & { etag: string | null }
@@ -16,6 +17,8 @@ type Kept = Said & Pick<Draft, 'id' | 'author' | 'based_on'> & { etag: string | 
 type Written = {
   text: string
   files: Attachment[]
+  /** Addresses that get a copy; null: the confirmed participants. */
+  cc: string[] | null
   /** Messages that were there when it was begun, and those that came later and were shown. */
   seen: string[]
   /** The newest public one of them. */
@@ -29,9 +32,9 @@ type Written = {
   fault?: string
 }
 
-const EMPTY: Written = { text: '', files: [], seen: [] }
-/** Says what a message without text is about. */
-const ONLY_FILES = 'See the attachment.'
+const EMPTY: Written = { text: '', files: [], cc: null, seen: [] }
+/** The confirmed participants get a copy. */
+const EVERYBODY = 'participants'
 
 const REST_MS = 1000
 /** Text that is written without a rest is saved so often. */
@@ -112,12 +115,12 @@ export class Writing {
 
   /** Goes on with a draft, instead of what is here. */
   use(draft: Draft, messages: Message[], etag: string | null = null): void {
-    const { body, attachments, based_on } = draft
+    const { body, attachments, cc, based_on } = draft
     const seen = messages.filter(({ id, is_internal, created_at }) =>
       is_internal ? created_at <= draft.updated_at : id <= (based_on ?? ''),
     )
     const kept = keptOf(draft, etag)
-    this.#become({ ...seenOf(seen), based_on: based_on ?? undefined, text: body, files: attachments, kept })
+    this.#become({ ...seenOf(seen), based_on: based_on ?? undefined, text: body, files: attachments, cc, kept })
   }
 
   /** Keeps what is written here instead of what was written elsewhere. */
@@ -147,8 +150,8 @@ export class Writing {
     for (let tries = 1; ; tries++) {
       await this.save()
       const { kept, other, fault } = this.cell.value
-      if (other) throw new Refusal(412, 'CONFLICT', 'This draft was changed elsewhere: choose one first.', {})
-      if (this.isUnsaved || !kept) throw new Refusal(0, 'UNSAVED', fault ?? 'It could not be saved. Try again.', {})
+      if (other) throw new Refusal(412, 'CONFLICT', t('composer.choose_first'), {})
+      if (this.isUnsaved || !kept) throw new Refusal(0, 'UNSAVED', fault ?? t('composer.unsaved'), {})
       const headers = { 'idempotency-key': key, ...(kept.etag && { 'if-match': kept.etag }) }
       try {
         const { data } = await this.api.post<Message>(`/drafts/${kept.id}/send`, {}, { headers })
@@ -158,8 +161,7 @@ export class Writing {
         if (!(error instanceof Refusal)) throw error
         if (error.status === 404) {
           this.#set({ kept: undefined })
-          const text = 'This was sent or removed elsewhere. Look at the conversation before you send it again.'
-          throw new Refusal(404, error.code, text, {})
+          throw new Refusal(404, error.code, t('composer.gone'), {})
         }
         if (error.status !== 412 || tries >= TRIES) throw error
         await this.#meet(kept.id)
@@ -204,10 +206,11 @@ export class Writing {
   }
 
   async #saveOnce(): Promise<void> {
-    const { kept, based_on, files } = this.cell.value
+    const { kept, based_on, files, cc } = this.cell.value
     const body = bodyOf(this.cell.value)
     const attachment_ids = files.map(({ id }) => id)
-    const said = { body, attachment_ids, ...(based_on && !this.is_internal && { based_on }) }
+    const copies = cc ? { cc } : kept && kept.cc !== EVERYBODY && { cc }
+    const said = { body, attachment_ids, ...copies, ...(based_on && !this.is_internal && { based_on }) }
     if (kept && body === '' && kept.author.type === 'api_key') return this.#set({ kept: undefined })
     if (kept && kept.etag === null) return this.#meet(kept.id)
     const headers = { 'if-match': kept?.etag ?? '' }
@@ -251,7 +254,8 @@ export class Writing {
 
 function bodyOf({ text, files }: Written): string {
   if (text.trim()) return text
-  return files.length > 0 ? ONLY_FILES : ''
+  // Says what a message without text is about.
+  return files.length > 0 ? t('composer.only_files') : ''
 }
 
 function namesOf(files: { id: string }[]): string {
@@ -261,17 +265,21 @@ function namesOf(files: { id: string }[]): string {
     .join()
 }
 
+function copiesOf(cc: string[] | null): string {
+  return cc?.join() ?? EVERYBODY
+}
+
 /** Tells if both say the same. */
 function isSame(one: Said, other: Said): boolean {
-  return one.body === other.body && one.files === other.files
+  return one.body === other.body && one.files === other.files && one.cc === other.cc
 }
 
 function saidIn(written: Written): Said {
-  return { body: bodyOf(written), files: namesOf(written.files) }
+  return { body: bodyOf(written), files: namesOf(written.files), cc: copiesOf(written.cc) }
 }
 
-function keptOf({ id, author, body, based_on, attachments }: Draft, etag: string | null): Kept {
-  return { id, author, body, based_on, files: namesOf(attachments), etag }
+function keptOf({ id, author, body, based_on, attachments, cc }: Draft, etag: string | null): Kept {
+  return { id, author, body, based_on, files: namesOf(attachments), cc: copiesOf(cc), etag }
 }
 
 function seenOf(messages: Message[]): { seen: string[]; based_on?: string } {

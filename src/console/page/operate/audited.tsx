@@ -2,7 +2,7 @@
 import type { AuditLogEntry } from '../../../people/audit-log/model'
 import { useRows } from '../lists'
 import { Table } from '../rows'
-import { Time } from '../ui'
+import { Time } from '../ui/measures'
 import type { View } from '../view-types'
 
 export function AuditLog({ api }: View) {

@@ -3,7 +3,12 @@ import { useState } from 'preact/hooks'
 import type { ApiKey, CreatedApiKey } from '../../../people/api-keys/model'
 import { useRows } from '../lists'
 import { Table } from '../rows'
-import { Action, Button, Dialog, Dot, Field, Form, Question, Time, tell } from '../ui'
+import { Action, Button } from '../ui/buttons'
+import { Dialog, Question } from '../ui/dialogs'
+import { Field, Form } from '../ui/form-fields'
+import { Dot } from '../ui/marks'
+import { Time } from '../ui/measures'
+import { tell } from '../ui/toasts'
 import type { View } from '../view-types'
 
 const RESOURCES = `tickets messages contacts companies labels time_entries webhooks mailboxes inbound_messages users

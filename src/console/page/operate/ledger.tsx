@@ -6,7 +6,12 @@ import { useRows } from '../lists'
 import { useLive } from '../live'
 import { changed, go, hrefOf } from '../route'
 import { Table } from '../rows'
-import { Action, Button, bytes, Choice, Dialog, Dot, Form, Time, tell } from '../ui'
+import { Action, Button } from '../ui/buttons'
+import { Dialog } from '../ui/dialogs'
+import { Choice, Form } from '../ui/form-fields'
+import { Dot } from '../ui/marks'
+import { bytes, Time } from '../ui/measures'
+import { tell } from '../ui/toasts'
 import type { View } from '../view-types'
 
 const OUTCOMES = ['pending', 'ticket', 'message', 'bounce', 'duplicate', 'own', 'unmatched_bounce', 'unparsed', 'spam']

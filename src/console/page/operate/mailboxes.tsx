@@ -3,7 +3,11 @@ import { useState } from 'preact/hooks'
 import type { Mailbox, MailboxTest } from '../../../mail/mailboxes/model'
 import { useRows } from '../lists'
 import { Table } from '../rows'
-import { Action, Button, Dialog, Dot, Field, Form, tell } from '../ui'
+import { Action, Button } from '../ui/buttons'
+import { Dialog } from '../ui/dialogs'
+import { Field, Form } from '../ui/form-fields'
+import { Dot } from '../ui/marks'
+import { tell } from '../ui/toasts'
 import type { View } from '../view-types'
 
 const SECURITIES = ['starttls', 'tls', 'none']

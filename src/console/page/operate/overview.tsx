@@ -2,7 +2,9 @@
 import type { Stats } from '../../../desk/stats/model'
 import { useLive } from '../live'
 import { changed, go, hrefOf } from '../route'
-import { Dot, Time, Waiting } from '../ui'
+import { Dot } from '../ui/marks'
+import { Time } from '../ui/measures'
+import { Waiting } from '../ui/placeholders'
 import type { View } from '../view-types'
 import { Plot } from './plot'
 

@@ -3,7 +3,11 @@ import { useState } from 'preact/hooks'
 import type { User } from '../../../people/users/model'
 import { useRows } from '../lists'
 import { Table } from '../rows'
-import { Action, Dialog, Dot, Field, Form, tell } from '../ui'
+import { Action } from '../ui/buttons'
+import { Dialog } from '../ui/dialogs'
+import { Field, Form } from '../ui/form-fields'
+import { Dot } from '../ui/marks'
+import { tell } from '../ui/toasts'
 import { isAdmin, type View } from '../view-types'
 
 const DOT = { active: 'sent', invited: 'queued', inactive: 'closed' }

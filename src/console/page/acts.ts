@@ -1,0 +1,65 @@
+/**
+ * What a person can do now, by key and in the palette. Each part of the page says so while it is shown; the part that
+ * was shown last goes first where two have the same key.
+ */
+import type { IconNode } from 'lucide'
+import { useEffect, useRef } from 'preact/hooks'
+import { Cell } from './cell'
+import { attempt } from './ui/toasts'
+
+export type Act = {
+  text: string
+  /** A key, or two one after the other, such as `g i`. */
+  keys?: string
+  icon?: IconNode
+  run: () => unknown
+}
+
+/** Keys of a sequence come at most so long after each other. */
+const SEQUENCE_MS = 1200
+
+/** The acts of the parts that are shown, the latest part first. */
+export const acts = new Cell<Act[][]>([])
+
+/** Offers acts while a component is shown. They may change with each drawing; their number and keys may too. */
+export function useActs(given: Act[]): void {
+  const latest = useRef(given)
+  latest.current = given
+  const words = given.map(({ text, keys }) => `${keys} ${text}`).join('\n')
+  useEffect(() => {
+    const shown = latest.current.map((act, place) => ({ ...act, run: () => latest.current[place]?.run() }))
+    acts.value = [shown, ...acts.value]
+    return () => {
+      acts.value = acts.value.filter((one) => one !== shown)
+    }
+  }, [words])
+}
+
+let begun: { key: string; at_ms: number } | undefined
+
+/** Runs the act of a key. Keys in fields are the fields' own, and those in dialogs and menus are theirs. */
+export function listenForKeys(): void {
+  document.addEventListener('keydown', (event) => {
+    const { key } = event
+    if (event.isComposing || event.altKey || key === 'Shift') return
+    const is_palette = (event.ctrlKey || event.metaKey) && key.toLowerCase() === 'k'
+    if (!is_palette && (event.ctrlKey || event.metaKey || isField(event.target))) return
+    if (document.querySelector('dialog[open], [popover]:popover-open')) return
+    const name = is_palette ? 'Ctrl K' : key
+    const before = begun && performance.now() - begun.at_ms < SEQUENCE_MS ? `${begun.key} ` : ''
+    const all = acts.value.flat()
+    const act = all.find(({ keys }) => keys === before + name) ?? all.find(({ keys }) => keys === name)
+    begun =
+      !act && all.some(({ keys }) => keys?.startsWith(`${name} `)) ? { key: name, at_ms: performance.now() } : undefined
+    if (!act) return
+    event.preventDefault()
+    void attempt(async () => act.run())
+  })
+}
+
+function isField(target: EventTarget | null): boolean {
+  return (
+    target instanceof HTMLElement &&
+    target.closest('input:not([type="checkbox"]), select, textarea, [contenteditable]') !== null
+  )
+}

@@ -1,0 +1,28 @@
+/** What can be chosen for a ticket. */
+import type { Ticket } from '../../../desk/tickets/model'
+import type { Me } from '../../../people/auth/model'
+import type { Option } from '../ui/combobox'
+import type { Names } from '../view-types'
+import { t } from '../words/catalogue'
+
+export const STATUSES = ['open', 'pending', 'resolved', 'closed'] as const
+export const PRIORITIES = ['urgent', 'high', 'normal', 'low'] as const
+
+/** From which status a ticket may get to which. */
+export const NEXT: Record<Ticket['status'], readonly Ticket['status'][]> = {
+  open: STATUSES,
+  pending: STATUSES,
+  resolved: ['open', 'resolved', 'closed'],
+  closed: ['open', 'closed'],
+}
+
+/** Lists who may be assigned: the person first, then nobody, then the others. @param now who is assigned */
+export function peopleOptions(names: Names, me: Me, now: Ticket['assignee'] | undefined): Option[] {
+  const others = names.users.filter(({ id, active }) => active && id !== me.id)
+  const left = now && now.id !== me.id && !others.some(({ id }) => id === now.id) ? [now] : []
+  return [
+    { value: me.id, text: t('ticket.me', { name: me.name }), is_chosen: now?.id === me.id },
+    { value: '', text: t('ticket.nobody'), is_chosen: now === null },
+    ...[...others, ...left].map(({ id, name }) => ({ value: id, text: name, is_chosen: id === now?.id })),
+  ]
+}

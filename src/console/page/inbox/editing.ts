@@ -1,0 +1,27 @@
+/** What the field of a message and its editor hand to each other. */
+import type { Format } from './formatting'
+import type { NextStatus } from './sending'
+
+/** What can be done to the field from outside. */
+export type TextHandle = { focus(): void }
+
+/** What the editor can do while it is shown. */
+export type Editing = TextHandle & {
+  run(format: Format): void
+  insertImage(address: string): void
+  insertText(text: string): void
+  /** All of it without formats. */
+  plain(): string
+}
+
+export type TextProps = {
+  label: string
+  placeholder: string
+  value: string
+  is_off: boolean
+  write: (text: string) => void
+  send: (status?: NextStatus) => void
+  /** Uploads an image of the text. @returns its address */
+  uploadImage: (file: File) => Promise<string | undefined>
+  attach: (files: Iterable<File>) => unknown
+}

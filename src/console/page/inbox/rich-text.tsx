@@ -1,0 +1,142 @@
+/** The editor for formatted text: Tiptap, in a file of its own that is loaded when something is formatted. */
+import { Editor } from '@tiptap/core'
+import Image from '@tiptap/extension-image'
+import StarterKit from '@tiptap/starter-kit'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { fileAddress } from '../api'
+import { Dialog } from '../ui/dialogs'
+import { Field, Form } from '../ui/form-fields'
+import { t } from '../words/catalogue'
+import type { Editing, TextProps } from './editing'
+import type { Format } from './formatting'
+
+/** Shows an image of the service from this page's own origin, and keeps the address that the service knows. */
+const OwnImage = Image.extend({
+  renderHTML({ HTMLAttributes }) {
+    const { src, alt } = HTMLAttributes as { src: string; alt?: string }
+    return ['img', { src: fileAddress(src) ?? '', alt: alt ?? '', 'data-address': src }]
+  },
+  addAttributes() {
+    return {
+      alt: { default: null },
+      src: {
+        default: null,
+        parseHTML: (element) => element.getAttribute('data-address') ?? element.getAttribute('src'),
+      },
+    }
+  },
+})
+
+type Props = TextProps & { onReady: (editing: Editing | undefined) => void }
+
+export function RichText({ label, placeholder, value, is_off, write, onReady }: Props) {
+  const box = useRef<HTMLDivElement>(null)
+  const editor = useRef<Editor>(undefined)
+  const [asks_link, setAsksLink] = useState(false)
+  /** What was written last: what differs from it comes from elsewhere. */
+  const written = useRef(value)
+  const writing = useRef(write)
+  writing.current = write
+  useEffect(() => {
+    const made = makeEditor(box.current!, value, label, placeholder, (html) => {
+      written.current = html
+      writing.current(html)
+    })
+    editor.current = made
+    onReady(editingOf(made, () => setAsksLink(true)))
+    return () => {
+      onReady(undefined)
+      made.destroy()
+    }
+  }, [])
+  useEffect(() => {
+    if (value === written.current) return
+    written.current = value
+    editor.current!.commands.setContent(withoutStyles(value), { emitUpdate: false })
+  }, [value])
+  useEffect(() => editor.current!.setEditable(!is_off, false), [is_off])
+  const link = async (form: FormData) => {
+    setAsksLink(false)
+    setLink(editor.current!, String(form.get('address')).trim())
+  }
+  return (
+    <>
+      <div ref={box} class="rich-text" />
+      {asks_link && (
+        <Dialog title={t('format.link')} onClose={() => setAsksLink(false)}>
+          <Form submit={t('format.link')} onCancel={() => setAsksLink(false)} send={link}>
+            <Field label={t('format.link_address')} name="address" type="url" value="https://" required />
+          </Form>
+        </Dialog>
+      )}
+    </>
+  )
+}
+
+function makeEditor(
+  element: HTMLElement,
+  html: string,
+  label: string,
+  placeholder: string,
+  write: (html: string) => void,
+): Editor {
+  return new Editor({
+    element,
+    // The policy of the page allows no style that a script writes into it.
+    injectCSS: false,
+    content: withoutStyles(html),
+    extensions: [
+      StarterKit.configure({ heading: false, horizontalRule: false, link: { openOnClick: false, autolink: true } }),
+      OwnImage.configure({ inline: true }),
+    ],
+    editorProps: {
+      attributes: {
+        role: 'textbox',
+        'aria-multiline': 'true',
+        'aria-label': label,
+        'aria-placeholder': placeholder,
+        dir: 'auto',
+      },
+    },
+    onUpdate: ({ editor }) => write(editor.isEmpty ? '' : htmlOf(editor)),
+  })
+}
+
+/** What is written, with the addresses that the service knows. */
+function htmlOf(editor: Editor): string {
+  return editor.getHTML().replace(/<img src="[^"]*"([^>]*) data-address="([^"]*)">/g, '<img src="$2"$1>')
+}
+
+/** Without styles, which the policy forbids even in a document that is only parsed. */
+function withoutStyles(html: string): string {
+  return html.replace(/<[a-z][^<>]*>/gi, (tag) => tag.replace(/\sstyle\s*=\s*("[^"]*"|'[^']*'|[^\s>]+)/gi, ''))
+}
+
+/** @param askLink asks for the address of a link */
+function editingOf(editor: Editor, askLink: () => void): Editing {
+  const chain = () => editor.chain().focus()
+  const formats: Record<Format, () => unknown> = {
+    bold: () => chain().toggleBold().run(),
+    italic: () => chain().toggleItalic().run(),
+    bullets: () => chain().toggleBulletList().run(),
+    numbers: () => chain().toggleOrderedList().run(),
+    quote: () => chain().toggleBlockquote().run(),
+    code: () => chain().toggleCodeBlock().run(),
+    link: () => (editor.isActive('link') ? chain().extendMarkRange('link').unsetLink().run() : askLink()),
+  }
+  return {
+    focus: () => void editor.commands.focus('end'),
+    run: (format) => void formats[format](),
+    insertImage: (src) => void chain().setImage({ src }).run(),
+    insertText: (text) => void chain().insertContent({ type: 'text', text }).run(),
+    plain: () => editor.getText({ blockSeparator: '\n\n' }),
+  }
+}
+
+/** Makes a link of what is selected, or writes the address as one. */
+function setLink(editor: Editor, href: string): void {
+  const chain = editor.chain().focus()
+  const { empty } = editor.state.selection
+  const link = { type: 'text', text: href, marks: [{ type: 'link', attrs: { href } }] }
+  ;(empty ? chain.insertContent(link) : chain.setLink({ href })).run()
+}

@@ -1,0 +1,187 @@
+/** The head of a ticket: its subject, what it is about, and its properties. Each has a key. */
+import { Check, ChevronDown, ChevronUp, Ellipsis, GitMerge, Pencil, Tag, UserRound } from 'lucide'
+import { useState } from 'preact/hooks'
+import type { Ticket, TicketWithMessages } from '../../../desk/tickets/model'
+import { useActs } from '../acts'
+import { go, hrefOf } from '../route'
+import { Avatar } from '../ui/avatars'
+import { Button } from '../ui/buttons'
+import { Dialog } from '../ui/dialogs'
+import { Field, Form } from '../ui/form-fields'
+import { Icon } from '../ui/icons'
+import { PRIORITY_ICONS, STATUS_ICONS } from '../ui/marks'
+import { Time } from '../ui/measures'
+import { Menu, Picker } from '../ui/menus'
+import { tell } from '../ui/toasts'
+import type { Change, Names, View } from '../view-types'
+import { t } from '../words/catalogue'
+import { NEXT, PRIORITIES, peopleOptions } from './choices'
+import { Labels } from './labels'
+import { Merge } from './merge'
+import { nextAfter } from './neighbours'
+import { Presence } from './presence'
+
+type Props = View & { ticket: TicketWithMessages; names: Names; change: Change }
+
+export function TicketHead(props: Props) {
+  const { ticket } = props
+  const [open, setOpen] = useState<'subject' | 'merge'>()
+  const { code, subject, created_at, contact, company } = ticket
+  const close = () => setOpen(undefined)
+  return (
+    <header class="head">
+      <div class="line top">
+        <h1 dir="auto">{subject}</h1>
+        <span class="grow" />
+        <Presence {...props} />
+        <Steps {...props} />
+        <Menu
+          label={t('ticket.more')}
+          button={<Icon of={Ellipsis} />}
+          items={[
+            { text: t('ticket.edit_subject'), icon: Pencil, run: () => setOpen('subject') },
+            { text: t('merge.into', { ticket: code }), icon: GitMerge, run: () => setOpen('merge') },
+          ]}
+        />
+      </div>
+      <div class="line about">
+        <span class="code">{code}</span>
+        <span dir="auto">{contact ? `${contact.name} <${contact.email}>` : t('ticket.contact_deleted')}</span>
+        {company && <span dir="auto">· {company.name}</span>}
+        <span class="hint">
+          · <Time at={created_at} />
+        </span>
+      </div>
+      <Properties {...props} />
+      {open === 'subject' && <Subject {...props} onClose={close} />}
+      {open === 'merge' && <Merge {...props} onClose={close} />}
+    </header>
+  )
+}
+
+/** The way to the ticket before and to the one after. */
+function Steps({ api, route, ticket }: Props) {
+  const open = (step: 1 | -1) => {
+    const next = nextAfter(ticket.id, step)
+    if (next) go(hrefOf(api.organization_id, ['tickets', next.id], route.query))
+  }
+  useActs([
+    { text: t('ticket.next'), icon: ChevronDown, keys: ']', run: () => open(1) },
+    { text: t('ticket.previous'), icon: ChevronUp, keys: '[', run: () => open(-1) },
+  ])
+  return (
+    <span class="steps-beside">
+      <Button kind="bare" icon={ChevronUp} label={t('ticket.previous')} onClick={() => open(-1)} />
+      <Button kind="bare" icon={ChevronDown} label={t('ticket.next')} onClick={() => open(1)} />
+    </span>
+  )
+}
+
+/** Sets the status, and takes it back: over `open`, where there is no other way. */
+function useStatus({ ticket, change }: Props) {
+  const { status: before } = ticket
+  const set = async (status: Ticket['status']) => {
+    if (status === before || !(await change({ status }))) return
+    tell(t('ticket.is_now', { status: t(`status.${status}`) }), async () => {
+      if (!NEXT[status].includes(before)) await change({ status: 'open' })
+      await change({ status: before })
+    })
+  }
+  return set
+}
+
+function Properties(props: Props) {
+  const { me, ticket, names, change } = props
+  const { status, priority, assignee } = ticket
+  const set = useStatus(props)
+  const assign = async (id: string) => {
+    const before = assignee?.id ?? null
+    const name = names.users.find((one) => one.id === id)?.name ?? t('ticket.nobody')
+    if (!(await change({ assignee_id: id || null }))) return
+    tell(t('ticket.assigned_to', { name }), () => change({ assignee_id: before }))
+  }
+  const done = status === 'open' || status === 'pending' ? 'resolved' : 'open'
+  useActs([
+    { text: t(`ticket.make_${done}`), icon: Check, keys: 'e', run: () => set(done) },
+    { text: t('ticket.take'), icon: UserRound, keys: 'm', run: () => assign(me.id) },
+  ])
+  return (
+    <div class="properties">
+      <Menu
+        label={t('ticket.status')}
+        value={t(`status.${status}`)}
+        button={<Value icon={STATUS_ICONS[status]} kind={status} text={t(`status.${status}`)} />}
+        act={{ text: t('ticket.status'), icon: STATUS_ICONS[status], keys: 's' }}
+        items={NEXT[status].map((one) => ({
+          text: t(`status.${one}`),
+          icon: STATUS_ICONS[one],
+          is_chosen: one === status,
+          run: () => set(one),
+        }))}
+      />
+      <Menu
+        label={t('ticket.priority')}
+        value={t(`priority.${priority}`)}
+        button={<Value icon={PRIORITY_ICONS[priority]} kind={priority} text={t(`priority.${priority}`)} />}
+        act={{ text: t('ticket.priority'), keys: 'p' }}
+        items={PRIORITIES.map((one) => ({
+          text: t(`priority.${one}`),
+          icon: PRIORITY_ICONS[one],
+          is_chosen: one === priority,
+          run: () => change({ priority: one }),
+        }))}
+      />
+      <Picker
+        label={t('ticket.assignee')}
+        value={assignee?.name ?? t('ticket.nobody')}
+        button={
+          <>
+            {assignee ? <Avatar name={assignee.name} is_small /> : <Icon of={UserRound} />}
+            <span dir="auto">{assignee?.name ?? t('ticket.nobody')}</span>
+          </>
+        }
+        act={{ text: t('ticket.assignee'), icon: UserRound, keys: 'a' }}
+        options={peopleOptions(names, me, assignee)}
+        onChoose={assign}
+      />
+      <Labels {...props} act={{ text: t('ticket.add_label'), icon: Tag, keys: 'l' }} />
+    </div>
+  )
+}
+
+function Value({
+  icon,
+  kind,
+  text,
+}: {
+  icon: Parameters<typeof Icon>[0]['of'] | undefined
+  kind: string
+  text: string
+}) {
+  return (
+    <>
+      {icon && (
+        <span class={`mark mark-${kind}`}>
+          <Icon of={icon} />
+        </span>
+      )}
+      {text}
+    </>
+  )
+}
+
+function Subject({ ticket, change, onClose }: Props & { onClose: () => void }) {
+  return (
+    <Dialog title={t('ticket.edit_subject')} onClose={onClose}>
+      <Form
+        submit={t('ticket.save')}
+        onCancel={onClose}
+        send={async (form) => {
+          if (await change({ subject: String(form.get('subject')) })) onClose()
+        }}
+      >
+        <Field label={t('ticket.subject')} name="subject" required maxLength={255} value={ticket.subject} />
+      </Form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,76 @@
+/** One ticket of the list. */
+import type { Ticket } from '../../../desk/tickets/model'
+import { useCell } from '../cell'
+import { hrefOf } from '../route'
+import { Avatar } from '../ui/avatars'
+import { PriorityMark, StatusMark } from '../ui/marks'
+import { Time } from '../ui/measures'
+import type { View } from '../view-types'
+import { t } from '../words/catalogue'
+import { isUnread, looks } from './looked'
+
+type RowProps = View & {
+  ticket: Ticket
+  is_selected: boolean
+  /** @param is_range when all from the one before are meant */
+  select: (is_range: boolean) => void
+}
+
+export function Row({ route, api, ticket, is_selected, select }: RowProps) {
+  const { id, code, subject, status, priority, contact, assignee, labels, updated_at } = ticket
+  useCell(looks)
+  const is_open = route.path[1] === id
+  const is_new = !is_open && isUnread(ticket)
+  const who = contact?.name ?? t('inbox.no_contact')
+  return (
+    <li class={`row${is_open ? ' is-open' : ''}${is_new ? ' is-new' : ''}${is_selected ? ' is-selected' : ''}`}>
+      <label class="pick">
+        <span class="unseen">{t('inbox.select', { ticket: code })}</span>
+        <input
+          type="checkbox"
+          checked={is_selected}
+          onClick={(event) => {
+            event.preventDefault()
+            select(event.shiftKey)
+          }}
+        />
+        <Avatar name={who} />
+      </label>
+      <a href={hrefOf(api.organization_id, ['tickets', id], route.query)} aria-current={is_open ? 'true' : undefined}>
+        <span class="line">
+          <span class="who cut" dir="auto">
+            {who}
+          </span>
+          {is_new && <span class="unseen">{t('inbox.unread')}</span>}
+          <span class="grow" />
+          <Time at={updated_at} />
+        </span>
+        <span class="subject cut" dir="auto">
+          {subject}
+        </span>
+        <span class="line">
+          <StatusMark status={status} />
+          <PriorityMark priority={priority} />
+          <span class="code">{code}</span>
+          {labels.map((label) => (
+            <LabelChip key={label.id} {...label} />
+          ))}
+          <span class="grow" />
+          {assignee && <Avatar name={assignee.name} is_small />}
+          {assignee && <span class="unseen">{t('inbox.assigned_to', { name: assignee.name })}</span>}
+        </span>
+      </a>
+    </li>
+  )
+}
+
+export function LabelChip({ name, color }: { name: string; color: string }) {
+  return (
+    <span class="label" dir="auto">
+      <svg aria-hidden="true" viewBox="0 0 8 8">
+        <circle cx="4" cy="4" r="4" fill={color} />
+      </svg>
+      {name}
+    </span>
+  )
+}

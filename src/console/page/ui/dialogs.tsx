@@ -1,0 +1,60 @@
+/** Dialogs over the page, made of the native element. */
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import { t } from '../words/catalogue'
+import { Action, Button } from './buttons'
+import { clearFaults, clearNotices, Notices } from './toasts'
+
+type DialogProps = { title: string; children: ComponentChildren; onClose?: () => void }
+
+/** A dialog. Escape closes it, and the focus goes back to where it was. */
+export function Dialog({ title, children, onClose }: DialogProps) {
+  const element = useRef<HTMLDialogElement>(null)
+  useEffect(() => {
+    const before = document.activeElement as HTMLElement | null
+    clearNotices()
+    element.current!.showModal()
+    return () => {
+      clearFaults()
+      before?.focus()
+    }
+  }, [])
+  return (
+    <dialog
+      ref={element}
+      aria-label={title}
+      onCancel={(event) => {
+        event.preventDefault()
+        onClose?.()
+      }}
+    >
+      <h2>{title}</h2>
+      {children}
+      <Notices />
+    </dialog>
+  )
+}
+
+type QuestionProps = {
+  title: string
+  children: ComponentChildren
+  /** What the button says. */
+  answer: string
+  run: () => Promise<unknown>
+  onClose: () => void
+}
+
+/** Asks before something is done that cannot be undone. */
+export function Question({ title, children, answer, run, onClose }: QuestionProps) {
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <p>{children}</p>
+      <p class="buttons">
+        <Action kind="danger" run={run}>
+          {answer}
+        </Action>
+        <Button text={t('ui.cancel')} onClick={onClose} />
+      </p>
+    </Dialog>
+  )
+}

@@ -1,0 +1,59 @@
+/** Times, durations, sizes and numbers, in the language of the browser. */
+import { Cell, useCell } from '../cell'
+import { locales, t } from '../words/catalogue'
+
+const RELATIVE = new Intl.RelativeTimeFormat(locales(), { numeric: 'auto', style: 'short' })
+const EXACT = new Intl.DateTimeFormat(locales(), { dateStyle: 'full', timeStyle: 'medium' })
+const DAY = new Intl.DateTimeFormat(locales(), { month: 'short', day: 'numeric' })
+const DAY_OF_YEAR = new Intl.DateTimeFormat(locales(), { dateStyle: 'medium' })
+const NUMBER = new Intl.NumberFormat(locales())
+const MINUTE_S = 60
+const HOUR_S = 3600
+const DAY_S = 86_400
+
+/** Changes while the page is open, so that times stay true. */
+const half_minute = new Cell(0)
+setInterval(() => half_minute.value++, 30_000)
+
+/** A time as people say it; the exact one on hover. */
+export function Time({ at }: { at: string }) {
+  useCell(half_minute)
+  return (
+    <time dateTime={at} title={EXACT.format(new Date(at))}>
+      {ago(at)}
+    </time>
+  )
+}
+
+/** How long ago a time was, or how far ahead it is. */
+function ago(at: string, now_ms = Date.now()): string {
+  const seconds = (Date.parse(at) - now_ms) / 1000
+  const distance = Math.abs(seconds)
+  if (distance < MINUTE_S) return seconds > 5 ? t('ui.in_a_moment') : t('ui.just_now')
+  if (distance < HOUR_S) return RELATIVE.format(Math.trunc(seconds / MINUTE_S), 'minute')
+  if (distance < DAY_S) return RELATIVE.format(Math.trunc(seconds / HOUR_S), 'hour')
+  if (distance < 7 * DAY_S) return RELATIVE.format(Math.trunc(seconds / DAY_S), 'day')
+  return (distance < 180 * DAY_S ? DAY : DAY_OF_YEAR).format(new Date(at))
+}
+
+/** A day of the calendar, such as `2026-01-31`, as the browser's language writes it. */
+export function day(date: string): string {
+  return DAY_OF_YEAR.format(new Date(`${date}T12:00:00`))
+}
+
+/** A number with the marks of the browser's language. */
+export function number(value: number): string {
+  return NUMBER.format(value)
+}
+
+/** Minutes as `1 h 05 min`. */
+export function duration(minutes: number): string {
+  const hours = Math.floor(minutes / 60)
+  return hours > 0 ? `${hours} h ${String(minutes % 60).padStart(2, '0')} min` : `${minutes} min`
+}
+
+/** A size in bytes as people say it. */
+export function bytes(size: number): string {
+  if (size < 1000) return `${size} B`
+  return size < 1_000_000 ? `${(size / 1000).toFixed(0)} kB` : `${(size / 1_000_000).toFixed(1)} MB`
+}

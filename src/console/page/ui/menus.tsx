@@ -1,0 +1,143 @@
+/** Menus: a button that shows a native popover, which closes by Escape and by a click elsewhere. */
+import type { IconNode } from 'lucide'
+import type { ComponentChildren } from 'preact'
+import { useId, useRef, useState } from 'preact/hooks'
+import { type Act, useActs } from '../acts'
+import { type Option, Options } from './combobox'
+import { Icon } from './icons'
+import { attempt } from './toasts'
+
+type PopoverProps = {
+  /** What the button is about: for screen readers and on hover. */
+  label: string
+  /** What is chosen now, for screen readers. */
+  value?: string
+  /** What the button shows. */
+  button: ComponentChildren
+  kind?: 'quiet' | 'bare' | 'item'
+  /** Gets what closes the popover. It is made when the popover is shown. */
+  children: (close: () => void) => ComponentChildren
+  /** Shows it by a key, and from the palette. */
+  act?: Omit<Act, 'run'>
+  disabled?: boolean
+}
+
+/** A button and what it shows below it. */
+export function Popover({ label, value, button, kind = 'bare', children, act, disabled }: PopoverProps) {
+  const id = useId()
+  const opener = useRef<HTMLButtonElement>(null)
+  const layer = useRef<HTMLDivElement>(null)
+  const [is_open, setOpen] = useState(false)
+  const close = () => layer.current?.hidePopover()
+  useActs(act && !disabled ? [{ ...act, run: () => layer.current?.showPopover() }] : [])
+  return (
+    <>
+      <button
+        ref={opener}
+        type="button"
+        class={kind}
+        aria-label={value === undefined ? label : `${label}: ${value}`}
+        title={label}
+        aria-haspopup="dialog"
+        aria-expanded={is_open}
+        popovertarget={id}
+        disabled={disabled}
+      >
+        {button}
+      </button>
+      <div
+        ref={layer}
+        id={id}
+        popover="auto"
+        role="dialog"
+        aria-label={label}
+        onToggle={(event) => {
+          const is_shown = event.newState === 'open'
+          setOpen(is_shown)
+          if (is_shown) requestAnimationFrame(() => place(opener.current!, layer.current!))
+        }}
+      >
+        {is_open && children(close)}
+      </div>
+    </>
+  )
+}
+
+/** Puts a popover below its button, or above it where there is no room. */
+function place(opener: HTMLElement, layer: HTMLElement): void {
+  const at = opener.getBoundingClientRect()
+  const { offsetWidth: width, offsetHeight: height } = layer
+  const is_rtl = getComputedStyle(opener).direction === 'rtl'
+  const left = is_rtl ? at.right - width : at.left
+  const top = at.bottom + height + 12 > innerHeight ? at.top - height - 4 : at.bottom + 4
+  layer.style.left = `${Math.max(8, Math.min(left, innerWidth - width - 8))}px`
+  layer.style.top = `${Math.max(8, Math.min(top, innerHeight - height - 8))}px`
+  layer.querySelector<HTMLElement>('input, button, a')?.focus()
+}
+
+export type MenuItem = {
+  text: string
+  icon?: IconNode
+  run: () => unknown
+  is_chosen?: boolean
+  /** The key that does the same. */
+  key?: string
+}
+
+type MenuProps = Omit<PopoverProps, 'children'> & { items: MenuItem[] }
+
+/** A menu of a few acts. The arrow keys move among them. */
+export function Menu({ items, ...popover }: MenuProps) {
+  const onKeyDown = (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+    if (!step) return
+    event.preventDefault()
+    const all = [...(event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>('.item')]
+    const now = all.indexOf(document.activeElement as HTMLElement)
+    all[(now + step + all.length) % all.length]?.focus()
+  }
+  return (
+    <Popover {...popover}>
+      {(close) => (
+        // biome-ignore lint/a11y/noStaticElementInteractions: hears keys of the buttons in it
+        <div onKeyDown={onKeyDown}>
+          {items.map(({ text, icon, run, is_chosen, key }) => (
+            <button
+              key={text}
+              type="button"
+              class={is_chosen ? 'item is-chosen' : 'item'}
+              onClick={() => {
+                close()
+                void attempt(async () => run())
+              }}
+            >
+              {icon && <Icon of={icon} />}
+              <span dir="auto">{text}</span>
+              {key && <kbd>{key}</kbd>}
+            </button>
+          ))}
+        </div>
+      )}
+    </Popover>
+  )
+}
+
+type PickerProps = Omit<PopoverProps, 'children'> & { options: Option[]; onChoose: (value: string) => unknown }
+
+/** A choice by typing: of people, labels, or what else has many names. */
+export function Picker({ options, onChoose, ...popover }: PickerProps) {
+  return (
+    <Popover {...popover}>
+      {(close) => (
+        <Options
+          label={popover.label}
+          options={options}
+          onChoose={(value) => {
+            close()
+            void attempt(async () => onChoose(value))
+          }}
+        />
+      )}
+    </Popover>
+  )
+}

@@ -1,0 +1,118 @@
+/** What happened, in words: for the eye and for screen readers. What can be undone has a button for it. */
+import { useEffect } from 'preact/hooks'
+import { Refusal } from '../api'
+import { Cell, useCell } from '../cell'
+import { t } from '../words/catalogue'
+
+type Told = { id: number; text: string; is_error: boolean; shown_ms: number } & Ways
+
+type Ways = {
+  /** Takes back what was done, or keeps it from being done. */
+  undo?: () => unknown
+  /** Does at once what is done later. */
+  now?: { text: string; run: () => unknown }
+}
+
+/** So long something can be undone. */
+export const UNDO_MS = 10_000
+const SHOWN_MS = 6000
+/** Older ones make room. */
+const MOST = 4
+
+const notices = new Cell<Told[]>([])
+let last_id = 0
+
+/**
+ * Tells in words what happened.
+ * @param ways what the person can do about it; a function is `undo`
+ * @returns what removes the words
+ */
+export function tell(text: string, ways: Ways | (() => unknown) = {}): () => void {
+  const given = typeof ways === 'function' ? { undo: ways } : ways
+  return show({ text, ...given, is_error: false, shown_ms: given.undo ? UNDO_MS : SHOWN_MS })
+}
+
+function show(told: Omit<Told, 'id'>): () => void {
+  const id = ++last_id
+  // What can be undone stays; other words give way to the new ones.
+  const others = notices.value.filter(({ undo }) => undo !== undefined)
+  notices.value = [...others, { ...told, id }].slice(-MOST)
+  return () => remove(id)
+}
+
+function remove(id: number): void {
+  notices.value = notices.value.filter((one) => one.id !== id)
+}
+
+/** Removes all words but those of what can be undone. */
+export function clearNotices(): void {
+  notices.value = notices.value.filter(({ undo }) => undo !== undefined)
+}
+
+/** Removes what was said of failures. */
+export function clearFaults(): void {
+  if (notices.value.some(({ is_error }) => is_error)) notices.value = notices.value.filter(({ is_error }) => !is_error)
+}
+
+/** Runs what a button does, and tells why it failed. @returns undefined when it failed */
+export async function attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work()
+  } catch (error) {
+    show({ text: error instanceof Refusal ? error.text : String(error), is_error: true, shown_ms: 0 })
+    return undefined
+  }
+}
+
+/** Stands on the page, and in a dialog, which keeps screen readers from what is outside of it. */
+export function Notices() {
+  const shown = useCell(notices)
+  return (
+    <div class="notices">
+      {shown.map((told) => (
+        <Notice key={told.id} told={told} />
+      ))}
+      {/* Screen readers heed what is put into an element that was there before. */}
+      <div class="unseen" role="status">
+        {shown.filter(({ is_error }) => !is_error).at(-1)?.text}
+      </div>
+    </div>
+  )
+}
+
+function Notice({ told }: { told: Told }) {
+  const { id, text, is_error, undo, now, shown_ms } = told
+  useEffect(() => {
+    if (shown_ms === 0) return
+    const timer = setTimeout(() => remove(id), shown_ms)
+    return () => clearTimeout(timer)
+  }, [])
+  return (
+    <div class="notice" role={is_error ? 'alert' : undefined}>
+      <span dir="auto">{text}</span>
+      <span class="grow" />
+      {undo && <Way text={t('ui.undo')} run={undo} is_main onDone={() => remove(id)} />}
+      {now && <Way {...now} onDone={() => remove(id)} />}
+      <button type="button" onClick={() => remove(id)}>
+        {t('ui.dismiss')}
+      </button>
+    </div>
+  )
+}
+
+type WayProps = { text: string; run: () => unknown; is_main?: boolean; onDone: () => void }
+
+function Way({ text, run, is_main, onDone }: WayProps) {
+  return (
+    <button
+      type="button"
+      class={is_main ? 'undo' : undefined}
+      onClick={() => {
+        onDone()
+        void attempt(async () => run())
+      }}
+    >
+      {text}
+    </button>
+  )
+}

@@ -1,0 +1,59 @@
+/**
+ * The texts of the page in the language of the browser. Each has a key and stands once in each language; the German
+ * ones have the type of the English ones, so that a text that is missing does not compile. Nothing is kept of it.
+ */
+import type { ComponentChildren } from 'preact'
+import { english } from './english'
+import type { Forms } from './translated'
+
+type Catalogue = Record<Key, string | Forms>
+type Key = keyof typeof english
+
+/** Names between braces in a text. */
+type NamesIn<T> = T extends `${string}{${infer Name}}${infer Rest}` ? Name | NamesIn<Rest> : never
+type NamesOf<K extends Key> = NamesIn<
+  (typeof english)[K] extends string ? (typeof english)[K] : (typeof english)[K][keyof (typeof english)[K]]
+>
+/** Keys of texts that name no value. */
+export type PlainKey = { [K in Key]: [NamesOf<K>] extends [never] ? K : never }[Key]
+type Values<K extends Key, V> = [NamesOf<K>] extends [never] ? [] : [values: Record<NamesOf<K>, V>]
+
+/** Languages other than English, each in a file of its own that is loaded when it is needed. */
+const OTHERS: Record<string, () => Promise<Catalogue>> = { de: async () => (await import('./german')).german }
+
+let catalogue: Catalogue = english
+let plural = new Intl.PluralRules('en')
+
+/** Chooses the first language of the browser that the page has, before anything is drawn. */
+export async function chooseLanguage(): Promise<void> {
+  for (const locale of locales()) {
+    const { language } = new Intl.Locale(locale)
+    if (language !== 'en' && !OTHERS[language]) continue
+    if (OTHERS[language]) catalogue = await OTHERS[language]()
+    plural = new Intl.PluralRules(language)
+    document.documentElement.lang = language
+    return
+  }
+}
+
+/** Languages of the browser, for dates and numbers. */
+export function locales(): string[] {
+  return [...(navigator.languages ?? [navigator.language])]
+}
+
+/** A text with the values that it names. `count` chooses its form. */
+export function t<K extends Key>(key: K, ...[values]: Values<K, string | number>): string {
+  return parts(key, values as Record<string, string | number> | undefined).join('')
+}
+
+/** A text with values that are elements, such as a link. */
+export function rich<K extends Key>(key: K, ...[values]: Values<K, ComponentChildren>): ComponentChildren[] {
+  return parts(key, values as Record<string, ComponentChildren> | undefined)
+}
+
+function parts<T>(key: Key, values: Record<string, T> | undefined): (string | T)[] {
+  const entry = catalogue[key]
+  const text =
+    typeof entry === 'string' ? entry : entry[plural.select(Number(values?.count)) === 'one' ? 'one' : 'other']
+  return text.split(/\{(\w+)\}/).map((part, place) => (place % 2 === 0 ? part : (values?.[part] ?? part)))
+}

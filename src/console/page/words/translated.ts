@@ -1,0 +1,6 @@
+/** What a translation has to be, so that none of it is missing. */
+
+/** The forms of a text that depend on its `count`. */
+export type Forms = Record<'one' | 'other', string>
+/** The same keys, with forms where the English has them. */
+export type Translated<T> = { readonly [K in keyof T]: T[K] extends string ? string : Forms }
