@@ -985,6 +985,7 @@ create table tickets (
   external_id text,
   custom jsonb default '{}'::jsonb not null,
   custom_words uuid[],
+  erased_at timestamp with time zone,
   constraint tickets_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint tickets_number UNIQUE (organization_id, number),
   constraint tickets_assignee_fk FOREIGN KEY (organization_id, assignee_id) REFERENCES memberships(organization_id, user_id),
@@ -1003,6 +1004,7 @@ CREATE UNIQUE INDEX tickets_external_id ON tickets USING btree (organization_id,
 CREATE INDEX tickets_live ON tickets USING btree (organization_id, id) WHERE (deleted_at IS NULL);
 CREATE INDEX tickets_merged ON tickets USING btree (organization_id, merged_into_id, id) WHERE (merged_into_id IS NOT NULL);
 CREATE INDEX tickets_priority ON tickets USING btree (organization_id, ticket_rank(priority), id) WHERE (deleted_at IS NULL);
+CREATE INDEX tickets_resting ON tickets USING btree (organization_id, status, updated_at, id, company_id, erased_at) WHERE ((deleted_at IS NULL) AND (merged_into_id IS NULL) AND (status = ANY (ARRAY['resolved'::text, 'closed'::text])));
 CREATE INDEX tickets_status ON tickets USING btree (organization_id, status, id) WHERE (deleted_at IS NULL);
 CREATE INDEX tickets_updated ON tickets USING btree (organization_id, updated_at, id) WHERE (deleted_at IS NULL);
 CREATE TRIGGER tickets_change AFTER UPDATE OF status, priority, assignee_id, deleted_at ON tickets FOR EACH ROW WHEN (((((old.status IS DISTINCT FROM new.status) OR (old.priority IS DISTINCT FROM new.priority)) OR (old.assignee_id IS DISTINCT FROM new.assignee_id)) OR ((old.deleted_at IS NULL) IS DISTINCT FROM (new.deleted_at IS NULL)))) EXECUTE FUNCTION count_ticket();

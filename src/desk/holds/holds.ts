@@ -9,6 +9,9 @@ import { ApiError } from '../../base/errors'
 import type { Scope } from '../../base/scope'
 import { permits } from '../../http/request/permissions'
 
+/** Ids that a refusal shows. */
+const SHOWN_MOST = 20
+
 type HoldScope = Pick<Scope, 'sql' | 'organization_id'>
 
 /**
@@ -22,32 +25,49 @@ export async function holdLabels({ sql, organization_id }: HoldScope): Promise<s
 }
 
 /**
- * SQL: ids of the tickets that have the messages of what is on hold. With it, a ticket `t` is on hold when
+ * SQL: ids of the tickets that have the messages of what is on hold. With it, one of a few tickets `t` is on hold when
  * `coalesce(t.merged_into_id, t.id) in (…)`.
  */
-export function heldTickets({ sql, organization_id }: HoldScope, labels: string[]): Fragment {
+function heldTickets({ sql, organization_id }: HoldScope, labels: string[]): Fragment {
   return sql`
     select coalesce(h.merged_into_id, h.id) from ticket_labels l
     join tickets h on h.organization_id = ${organization_id} and h.id = l.ticket_id
     where l.organization_id = ${organization_id} and l.label_id = any(${labels}::uuid[])`
 }
 
-/** SQL: `and` a ticket that is not merged into another is not on hold. */
-export function andNotHeld(scope: HoldScope, labels: string[]): Fragment {
-  return labels.length === 0 ? scope.sql`` : scope.sql`and id not in (${heldTickets(scope, labels)})`
+/**
+ * SQL: whether a ticket that is not merged into another is on hold. It looks at the ticket alone, however many are on
+ * hold: a list of these would be read anew for each ticket once it exceeds the memory of a statement.
+ * @param id of the ticket
+ */
+export function isHeld({ sql, organization_id }: HoldScope, labels: string[], id: Fragment): Fragment {
+  if (labels.length === 0) return sql`false`
+  const hasLabel = (ticket_id: Fragment) => sql`
+    exists (
+      select 1 from ticket_labels l
+      where l.organization_id = ${organization_id} and l.ticket_id = ${ticket_id} and l.label_id = any(${labels}::uuid[])
+    )`
+  return sql`(${hasLabel(id)} or exists (
+    select 1 from tickets h
+    where h.organization_id = ${organization_id} and h.merged_into_id = ${id} and ${hasLabel(sql`h.id`)}
+  ))`
+}
+
+/** Finds those of the tickets that are on hold, in the order of their ids. */
+export async function findHeld(scope: HoldScope, ids: string[]): Promise<{ id: string }[]> {
+  const labels = await holdLabels(scope)
+  if (labels.length === 0 || ids.length === 0) return []
+  const { sql, organization_id } = scope
+  return await sql<{ id: string }[]>`
+    select t.id from tickets t
+    where t.organization_id = ${organization_id} and t.id = any(${ids}::uuid[])
+      and coalesce(t.merged_into_id, t.id) in (${heldTickets(scope, labels)})
+    order by t.id`
 }
 
 /** Refuses when one of the tickets is on hold. The caller has locked them. @throws ON_HOLD */
 export async function requireNoHold(scope: HoldScope, ids: string[]): Promise<void> {
-  const labels = await holdLabels(scope)
-  if (labels.length === 0) return
-  const { sql, organization_id } = scope
-  const held = await sql<{ id: string }[]>`
-    select t.id from tickets t
-    where t.organization_id = ${organization_id} and t.id = any(${ids}::uuid[])
-      and coalesce(t.merged_into_id, t.id) in (${heldTickets(scope, labels)})
-    order by t.id limit 20`
-  refuse(held)
+  refuse(await findHeld(scope, ids))
 }
 
 /** Refuses when one of the contacts has a ticket that is on hold, hidden ones too. @throws ON_HOLD */
@@ -121,5 +141,6 @@ export async function spreadHold(scope: HoldScope, from_id: string, ids: string[
 }
 
 function refuse(held: readonly { id: string }[]): void {
-  if (held.length > 0) throw new ApiError('ON_HOLD', { ids: [...new Set(held.map(({ id }) => id))] })
+  if (held.length > 0)
+    throw new ApiError('ON_HOLD', { ids: [...new Set(held.map(({ id }) => id))].slice(0, SHOWN_MOST) })
 }

@@ -3,7 +3,7 @@
 import { ERASED_EMAIL } from '../../base/address/email'
 import type { Scope } from '../../base/scope'
 import { removeSoon } from '../attachments/removals'
-import { ERASED } from './traces'
+import { ERASED, saysAnything } from './traces'
 
 export type Erased = { messages: number; attachments: number }
 
@@ -11,7 +11,8 @@ export type Erased = { messages: number; attachments: number }
  * Erases messages in the caller's transaction. What waits to be sent is not sent any more. Names of the team stay.
  * Outbox rows come first, as where a sent email is recorded, so that the two do not wait for each other.
  */
-export async function eraseMessages({ sql, organization_id }: Scope, ids: string[]): Promise<Erased> {
+export async function eraseMessages(scope: Scope, ids: string[]): Promise<Erased> {
+  const { sql, organization_id } = scope
   const these = sql`organization_id = ${organization_id} and message_id = any(${ids}::uuid[])`
   await sql`
     delete from outbox where organization_id = ${organization_id} and id = any(${ids}::uuid[]) and kind = 'email'`
@@ -26,7 +27,7 @@ export async function eraseMessages({ sql, organization_id }: Scope, ids: string
       sender_email = case when direction = 'inbound' then null else sender_email end,
       email_message_id = case when direction = 'inbound' then null else email_message_id end,
       email_status = case when email_status = 'queued' then 'failed' else email_status end
-    where organization_id = ${organization_id} and id = any(${ids}::uuid[]) and body <> ${ERASED}`
+    where organization_id = ${organization_id} and id = any(${ids}::uuid[]) and ${saysAnything(scope)}`
   await sql`delete from email_anchors where ${these}`
   const removed = await sql<{ storage_key: string }[]>`delete from attachments where ${these} returning storage_key`
   await removeSoon(sql, removed)

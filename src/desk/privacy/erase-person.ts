@@ -18,7 +18,7 @@ import { eraseLedger } from './erase-ledger'
 import { eraseAnswers, eraseEvents } from './erase-published'
 import { eraseTickets } from './erase-tickets'
 import type { Erasure } from './model'
-import { ERASED, type Traces, tracesOf } from './traces'
+import { ERASED, saysAnything, type Traces, tracesOf } from './traces'
 
 /** Messages may arrive while the others are erased. */
 const ROUNDS = 5
@@ -86,10 +86,10 @@ async function removeContact(scope: Scope, traces: Traces, since: string): Promi
   if (locked.length === 0 || addresses.some(({ email_key }) => !email_keys.includes(email_key))) return false
   const left = await sql`
     select 1 from tickets t
-    where t.organization_id = ${organization_id} and t.contact_id = ${id} and (t.subject <> ${ERASED} or t.external_id is not null or t.custom <> '{}' or exists (
+    where t.organization_id = ${organization_id} and t.contact_id = ${id} and (t.erased_at is null or t.subject <> ${ERASED} or t.external_id is not null or t.custom <> '{}' or exists (
       select 1 from messages m
       where m.organization_id = ${organization_id} and m.ticket_id = coalesce(t.merged_into_id, t.id)
-        and coalesce(m.original_ticket_id, m.ticket_id) = t.id and m.body <> ${ERASED}
+        and coalesce(m.original_ticket_id, m.ticket_id) = t.id and ${saysAnything(scope)}
     ) or exists (
       select 1 from drafts d
       where d.organization_id = ${organization_id} and d.ticket_id = coalesce(t.merged_into_id, t.id)

@@ -7,7 +7,7 @@ import { type NewEvent, publish } from '../../delivery/webhooks/publish'
 import { removeDrafts } from '../drafts/remove-drafts'
 import { newDocument, organizationNumber, rebuildSearch } from '../search/ticket-document'
 import { type Erased, eraseMessages } from './erase-messages'
-import { broughtFrom, ERASED, walk, writtenOn } from './traces'
+import { broughtFrom, ERASED, saysAnything, walk, writtenOn } from './traces'
 
 /** Tickets of one transaction. */
 const TICKETS = 50
@@ -29,7 +29,7 @@ function eraseMessagesOf(scope: Scope, tickets: string[], erased: Erased): Promi
   const { sql, organization_id } = scope
   return walk(
     (after) => sql<{ id: string; ticket_id: string; is_elsewhere: boolean }[]>`
-      select id, ticket_id, original_ticket_id is not null and body <> ${ERASED} as is_elsewhere from messages
+      select id, ticket_id, original_ticket_id is not null and ${saysAnything(scope)} as is_elsewhere from messages
       where organization_id = ${organization_id} and ${writtenOn(scope, tickets)} and id > ${after}
       order by id limit ${MESSAGES}`,
     async (rows) => {
@@ -80,7 +80,7 @@ async function eraseRows(scope: Scope, ids: string[]): Promise<number> {
   await eraseDocuments(scope, ids)
   const erased = await sql<{ id: string; is_hidden: boolean }[]>`
     update tickets set subject = ${ERASED}, external_id = null, custom = '{}', custom_words = null,
-      updated_at = ${time}
+      updated_at = ${time}, erased_at = ${time}
     where organization_id = ${organization_id} and id = any(${ids}::uuid[])
     returning id, deleted_at is not null as is_hidden`
   const shown = erased.filter(({ is_hidden }) => !is_hidden).map(({ id }) => id)

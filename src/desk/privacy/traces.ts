@@ -104,6 +104,12 @@ function patternOf(email_key: string): string {
   return `%${local.replace(/[^a-z0-9.+-]+/g, '%')}%@%`
 }
 
+/** SQL: whether a message says anything. What it says may be the very word that stands for what is gone. */
+export function saysAnything({ sql }: Pick<Scope, 'sql'>): Fragment {
+  return sql`(body <> ${ERASED} or body_html <> ${ERASED} or cc <> '{}' or signature_html is not null
+    or reply_to is not null or direction = 'inbound' and (sender_email is not null or sender_name <> ${ERASED}))`
+}
+
 /** The tickets of a contact, hidden ones too. */
 async function ticketsOf({ sql, organization_id }: Scope, contact_id: string): Promise<string[]> {
   const tickets = await sql<{ id: string }[]>`

@@ -45,7 +45,7 @@ async function applyIn(scope: Scope): Promise<number> {
   for (let after = ZERO_ID; ; ) {
     const retention = await getRetention(scope)
     const some = await sql<Due[]>`
-      select d.id from (${dueTickets(scope, retention, sql`and t.id > ${after}`)}) d where not d.is_held
+      select d.id from (${dueTickets(scope, retention, sql`and t.id > ${after} order by t.id`)}) d where not d.is_held
       order by d.id limit ${STEP}`
     const last = some.at(-1)
     if (!last) break

@@ -21,27 +21,37 @@ export async function getRetention({ sql, organization_id }: Scope): Promise<Ret
  */
 export async function previewRetention(scope: Scope, changes: RetentionChanges): Promise<RetentionPreview> {
   const retention = { ...(await getRetention(scope)), ...(await resolveRetention(scope, changes)) }
-  const { sql } = scope
-  const counts = await sql<{ place: number; is_held: boolean; tickets: number }[]>`
-    select d.place, d.is_held, count(*)::int as tickets from (${dueTickets(scope, retention)}) d group by 1, 2`
-  const countOf = (place: number) => counts.find((one) => one.place === place && !one.is_held)?.tickets ?? 0
-  const rules = []
-  for (const place of retention.rules.keys()) {
-    const tickets = countOf(place)
-    rules.push({ tickets, oldest: tickets > 0 ? await oldestOf(scope, retention, place) : [] })
+  const found = await findDue(scope, retention)
+  const tickets = await readTickets(scope, found)
+  return {
+    rules: retention.rules.map((_, place) => {
+      const due = found.find((one) => one.place === place)
+      return { tickets: due?.tickets ?? 0, oldest: (due?.oldest ?? []).flatMap((id) => tickets.get(id) ?? []) }
+    }),
+    held: found.reduce((sum, { held }) => sum + held, 0),
   }
-  const held = counts.filter(({ is_held }) => is_held).reduce((sum, { tickets }) => sum + tickets, 0)
-  return { rules, held }
 }
 
-async function oldestOf(scope: Scope, retention: Retention, place: number): Promise<Ticket[]> {
+type Due = { place: number; tickets: number; held: number; oldest: string[] }
+
+/** Looks once at all that is due. */
+async function findDue(scope: Scope, retention: Retention): Promise<Due[]> {
+  return await scope.sql<Due[]>`
+    with due as materialized (${dueTickets(scope, retention)})
+    select c.*, array(
+      select d.id from due d where d.place = c.place and not d.is_held order by d.updated_at, d.id limit ${OLDEST}
+    ) as oldest
+    from (
+      select place, count(*) filter (where not is_held)::int as tickets, count(*) filter (where is_held)::int as held
+      from due group by place
+    ) c`
+}
+
+async function readTickets(scope: Scope, found: Due[]): Promise<Map<string, Ticket>> {
+  const ids = found.flatMap(({ oldest }) => oldest)
   const { sql, organization_id } = scope
   const rows = await sql<TicketRow[]>`
-    with found as materialized (
-      select d.id from (${dueTickets(scope, retention)}) d where d.place = ${place} and not d.is_held
-      order by d.updated_at, d.id limit ${OLDEST}
-    )
-    select ${fields(scope)} from found join tickets t on t.organization_id = ${organization_id} and t.id = found.id
-    ${withNames(scope)} order by t.updated_at, t.id`
-  return rows.map(present)
+    select ${fields(scope)} from tickets t ${withNames(scope)}
+    where t.organization_id = ${organization_id} and t.id = any(${ids}::uuid[])`
+  return new Map(rows.map((row) => [row.id, present(row)]))
 }

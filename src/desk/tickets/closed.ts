@@ -4,7 +4,7 @@ import type { Connection } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
 import { inBatches } from '../../base/flow/batches'
 import { type Scope, SYSTEM } from '../../base/scope'
-import { andNotHeld, holdLabels } from '../holds/holds'
+import { holdLabels, isHeld } from '../holds/holds'
 import { deleteTicket } from './commands'
 
 const BATCH = 100
@@ -30,9 +30,10 @@ async function deleteBatch(scope: Scope, retention_days: number): Promise<number
   const { sql, organization_id } = scope
   const labels = await holdLabels(scope)
   const old = await sql<{ id: string }[]>`
-    select id from tickets
-    where organization_id = ${organization_id} and status = 'closed' and deleted_at is null and merged_into_id is null
-      and updated_at < now() - make_interval(days => ${retention_days}) ${andNotHeld(scope, labels)}
+    select t.id from tickets t
+    where t.organization_id = ${organization_id} and status = 'closed' and deleted_at is null and merged_into_id is null
+      and updated_at < now() - make_interval(days => ${retention_days})
+      and not ${isHeld(scope, labels, sql`t.id`)}
     order by updated_at limit ${BATCH}`
   for (const { id } of old) await deleteOne(scope, id)
   return old.length

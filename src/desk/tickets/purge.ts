@@ -3,7 +3,7 @@
 import { type InOrganization, withRows, workOffInBatches } from '../../base/db/all-organizations'
 import type { Connection, Fragment } from '../../base/db/transact'
 import { removeSoon } from '../attachments/removals'
-import { andNotHeld, holdLabels } from '../holds/holds'
+import { holdLabels, isHeld } from '../holds/holds'
 
 const BATCH = 50
 
@@ -37,8 +37,8 @@ export function purgeDeletedTickets(connection: Connection, retention_days: numb
 async function purgeBatch({ sql, organization_id }: InOrganization, is_old: Fragment): Promise<number> {
   const labels = await holdLabels({ sql, organization_id })
   const tickets = await sql<{ id: string }[]>`
-    select id from tickets where organization_id = ${organization_id} and ${is_old}
-      ${andNotHeld({ sql, organization_id }, labels)}
+    select t.id from tickets t where t.organization_id = ${organization_id} and ${is_old}
+      and not ${isHeld({ sql, organization_id }, labels, sql`t.id`)}
     order by deleted_at limit ${BATCH} for update skip locked`
   if (tickets.length === 0) return 0
   const found = tickets.map(({ id }) => id)

@@ -182,6 +182,34 @@ describe('rules', () => {
     expect(events).toHaveLength(1)
   })
 
+  test('erase what says `[erased]` in the words of a customer, and what was written since the last time', async () => {
+    const desk = await createOrganization()
+    const { admin, scope } = desk
+    await hearEvents(scope, EVENTS)
+    const contact = await createContact(admin)
+    const { id } = await createTicket(admin, { contact_id: contact.id, subject: '[erased]', description: '[erased]' })
+    await admin.patch(`/tickets/${id}`, { status: 'closed', custom: { secret: 'secret' } })
+    await age(scope, id, 40)
+    await setRules(desk, { rules: [rule({ action: 'erase' })] })
+    expect((await admin.post('/retention/preview', {})).body.data.rules).toMatchObject([{ tickets: 1 }])
+    await apply()
+    const { data } = (await admin.get(`/tickets/${id}`)).body
+    expect(data).toMatchObject({
+      custom: {},
+      messages: [{ body: '[erased]', sender: { name: '[erased]', email: null } }],
+    })
+
+    await createMessage(admin, id, { body: 'A later secret' })
+    await scope.sql`
+      update tickets set updated_at = now() - interval '40 days', erased_at = now() - interval '80 days' where id = ${id}`
+    await rest(scope)
+    await apply()
+    const { messages } = (await admin.get(`/tickets/${id}`)).body.data
+    expect(messages.map(({ body }: { body: string }) => body)).toEqual(['[erased]', '[erased]'])
+    expect((await admin.post('/retention/preview', {})).body.data.rules).toMatchObject([{ tickets: 0 }])
+    expect((await writtenEvents(scope)).filter(({ event }) => event === 'ticket.erased')).toHaveLength(2)
+  })
+
   test('take with a ticket what was merged into it, and leave what changed meanwhile', async () => {
     const desk = await createOrganization()
     const [target, source, busy] = [await oldTicket(desk, 40), await oldTicket(desk, 40), await oldTicket(desk, 40)]
@@ -202,6 +230,29 @@ describe('rules', () => {
     expect((await desk.admin.get(`/tickets/${source.id}`)).body.data.subject).toBe('[erased]')
     expect((await desk.admin.get(`/tickets/${busy.id}`)).body.data.subject).toBe('A secret subject')
   })
+})
+
+test('a preview tells of each rule which tickets are oldest, beside hold labels of merged tickets', async () => {
+  const desk = await createOrganization()
+  const { admin } = desk
+  const hold = await createLabel(admin)
+  const tickets = []
+  for (const days of [300, 200, 100]) tickets.push(await oldTicket(desk, days))
+  const resolved = await oldTicket(desk, 50)
+  for (const status of ['open', 'resolved']) await admin.patch(`/tickets/${resolved.id}`, { status })
+  const [target, source] = [await oldTicket(desk, 60), await oldTicket(desk, 60, { label_ids: [hold.id] })]
+  await admin.post(`/tickets/${target.id}/merge`, { source_ids: [source.id] })
+  for (const { id } of [resolved, target, source]) await age(desk.scope, id, 60)
+  const rules = [rule({ days: 150 }), rule(), rule({ status: 'resolved', action: 'erase' })]
+  const before = await admin.post('/retention/preview', { rules: rules.slice(1) })
+  expect(before.body.data.rules.map(({ tickets }: { tickets: number }) => tickets)).toEqual([4, 1])
+  const { body } = await admin.post('/retention/preview', { rules, hold_label_ids: [hold.id] })
+  const ids = (place: number) => body.data.rules[place].oldest.map(({ id }: { id: string }) => id)
+  // The first rule decides about a closed ticket, also where a later one has fewer days.
+  expect([ids(0), ids(1), ids(2)]).toEqual([[tickets[0]!.id, tickets[1]!.id], [], [resolved.id]])
+  expect(body.data.held).toBe(0)
+  const held = await admin.post('/retention/preview', { rules: [rule()], hold_label_ids: [hold.id] })
+  expect(held.body.data).toMatchObject({ held: 1, rules: [{ tickets: 3 }] })
 })
 
 describe('what is on hold', () => {

@@ -19,7 +19,7 @@ import { mailboxes } from './mailbox-tables'
 import { memberships } from './member-tables'
 import { organizations, root } from './organization-tables'
 import { customFields, distributedTable, isOneOf, reference, tenant } from './table-parts'
-import { ACTOR_TYPES, TICKET_PRIORITIES, TICKET_STATUSES } from './word-lists'
+import { ACTOR_TYPES, RETENTION_STATUSES, TICKET_PRIORITIES, TICKET_STATUSES } from './word-lists'
 
 export const tickets = distributedTable(
   'tickets',
@@ -53,6 +53,8 @@ export const tickets = distributedTable(
     deleted_at: instant(),
     /** Set when only id, code and subject are left, because time was logged on the ticket. */
     purged_at: instant(),
+    /** When all that it said was erased; what came later is erased again. */
+    erased_at: instant(),
   },
   (table) => {
     const live = sql`${table.deleted_at} is null`
@@ -73,6 +75,10 @@ export const tickets = distributedTable(
       index('tickets_merged')
         .on(table.organization_id, table.merged_into_id, table.id)
         .where(sql`${table.merged_into_id} is not null`),
+      // For retention: it counts tickets of one status by age, and reads no rows.
+      index('tickets_resting')
+        .on(table.organization_id, table.status, table.updated_at, table.id, table.company_id, table.erased_at)
+        .where(sql`${live} and ${table.merged_into_id} is null and ${isOneOf(table.status, RETENTION_STATUSES)}`),
       index('tickets_deleted').on(table.deleted_at).where(sql`${table.deleted_at} is not null and purged_at is null`),
       reference('tickets_contact', [table.organization_id, table.contact_id], contacts),
       reference('tickets_company', [table.organization_id, table.company_id], companies),
