@@ -130,9 +130,10 @@ async function place<Input>(
   }
   const left = written.length > 0 ? await kind.write(scope, written, find, prepared) : undefined
   for (const line of left ?? []) outcomes.set(line, line.is_new ? 'unchanged' : 'conflict')
+  const noted = written.filter((line) => line.is_new || !left?.has(line))
   await noteKnown(scope, [
     ...linked.map(({ line, row_id, state }) => ({ keys: line.keys, row_id, digest: line.digest, state })),
-    ...written.map((line) => ({
+    ...noted.map((line) => ({
       ...{ keys: line.keys, row_id: line.id, digest: line.digest },
       state: kind.stateOf(line, prepared),
     })),

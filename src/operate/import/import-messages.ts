@@ -8,6 +8,7 @@ import { type Scope, together } from '../../base/scope'
 import { claimForEach } from '../../desk/attachments/claim-uploads'
 import { storeAttachments } from '../../desk/attachments/commands'
 import { unsignedUrl } from '../../desk/attachments/signed-url'
+import { findHeld } from '../../desk/holds/holds'
 import { addAnchors } from '../../desk/messages/add-anchors'
 import type { DraftWithId } from '../../desk/messages/draft'
 import { insertMessages } from '../../desk/messages/insert-messages'
@@ -156,8 +157,13 @@ async function writeMessages(
     scope,
     lines.flatMap(({ input }) => find('tickets', input.ticket_id) ?? []),
   )
-  // A ticket that was deleted or merged here takes no more messages.
-  const left = new Set(lines.filter(({ input }) => !tickets.has(find('tickets', input.ticket_id) ?? '')))
+  const ticketOf = ({ input }: Placed<ImportedMessage>) => find('tickets', input.ticket_id) ?? ''
+  const changed = lines.filter(({ is_new }) => !is_new).map(ticketOf)
+  const held = new Set((await findHeld(scope, [...new Set(changed)])).map(({ id }) => id))
+  // A ticket that was deleted or merged here takes no more messages, and those of one that is on hold stay.
+  const left = new Set(
+    lines.filter((line) => !tickets.has(ticketOf(line)) || (!line.is_new && held.has(ticketOf(line)))),
+  )
   const written = lines
     .filter((line) => !left.has(line))
     .map((line) => {

@@ -5,6 +5,7 @@ import { render } from '../../base/html/render'
 import { type Scope, together } from '../../base/scope'
 import { wordsOfCustom } from '../../desk/custom/custom-words'
 import { changedCustom } from '../../desk/custom/values'
+import { holdLabels } from '../../desk/holds/holds'
 import { insertMessages } from '../../desk/messages/insert-messages'
 import { newDocument, organizationNumber, rebuildSearch } from '../../desk/search/ticket-document'
 import { lockContacts } from '../../desk/tickets/insert-tickets'
@@ -129,16 +130,19 @@ function rowOf({ organization_id }: Scope, { line, named, code }: Given) {
   }
 }
 
-async function writeLabels({ sql, organization_id }: Scope, given: Given[]): Promise<void> {
+async function writeLabels(scope: Scope, given: Given[]): Promise<void> {
+  const { sql, organization_id } = scope
   const rows = given.flatMap(({ line, named }) =>
     named.label_ids.map((label_id) => ({ organization_id, ticket_id: line.id, label_id })),
   )
   const changed = given.filter(({ line }) => !line.is_new)
+  // What puts a ticket on hold only an admin takes off it.
+  const kept = changed.length > 0 ? await holdLabels(scope) : []
   for (const { line, named } of changed) {
     await sql`
       delete from ticket_labels
       where organization_id = ${organization_id} and ticket_id = ${line.id}
-        and not label_id = any(${named.label_ids}::uuid[])`
+        and not label_id = any(${[...named.label_ids, ...kept]}::uuid[])`
   }
   await insertRows(sql, 'ticket_labels', rows, sql`on conflict do nothing`)
 }

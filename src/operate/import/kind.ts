@@ -32,8 +32,7 @@ export type Placed<Input> = Line<Input> & { id: string; is_new: boolean }
 export type Find = (kind: Referred, key: string) => string | null | undefined
 
 /** What a kind has made ready outside the transaction, by the key of the line. */
-// biome-ignore lint/suspicious/noExplicitAny: each kind knows its own
-export type Prepared = Map<string, any>
+export type Prepared = Map<string, unknown>
 
 export type Kind<Input> = {
   /** Of the file and of its numbers. */
