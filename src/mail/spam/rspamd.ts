@@ -34,6 +34,13 @@ export async function askRspamd(url: string, question: Question): Promise<{ is_s
   }
 }
 
+/** Asks if it is there. @throws when it does not answer in time, or something else answers */
+export async function pingRspamd(url: string, timeout_ms: number): Promise<void> {
+  const response = await fetch(new URL('/ping', url), { redirect: 'error', signal: AbortSignal.timeout(timeout_ms) })
+  const text = await readText(response)
+  if (!response.ok || text.trim() !== 'pong') throw new Error(`it answers ${response.status}, and no pong`)
+}
+
 async function ask(url: string, { raw, recipient, envelope_sender, client }: Question) {
   const response = await fetch(new URL('/checkv2', url), {
     method: 'POST',

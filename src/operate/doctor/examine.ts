@@ -21,7 +21,7 @@ import { checkService } from './own-service'
 import { checkLimits } from './process-limits'
 import { checkRedis } from './redis'
 import { checkRelays } from './relay-doubts'
-import { checkScanner } from './scanner'
+import { checkScanner, checkSpamJudge } from './scanner'
 import { checkSchema } from './schema-state'
 import { checkMailboxDomains, checkProcesses, checkSettingsAlone } from './settings-fit'
 import { checkStoredSecrets } from './stored-secrets'
@@ -39,6 +39,7 @@ const CHECKS: Check[] = [
   { name: 'store', needs: 'nothing', run: checkObjectStore },
   { name: 'redis', needs: 'nothing', run: checkRedis },
   { name: 'scanner', needs: 'nothing', run: checkScanner },
+  { name: 'spam', needs: 'nothing', run: checkSpamJudge },
   { name: 'system mail', needs: 'nothing', run: checkSystemServer },
   { name: 'settings', needs: 'nothing', run: checkSettingsAlone },
   { name: 'key file', needs: 'nothing', run: checkSecretFile },

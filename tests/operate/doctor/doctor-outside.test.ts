@@ -14,6 +14,7 @@ import { checkSystemServer } from '../../../src/operate/doctor/mail-servers'
 import { checkObjectStore } from '../../../src/operate/doctor/object-store'
 import { checkLimits } from '../../../src/operate/doctor/process-limits'
 import { checkRedis } from '../../../src/operate/doctor/redis'
+import { checkSpamJudge } from '../../../src/operate/doctor/scanner'
 import { checkSettingsAlone } from '../../../src/operate/doctor/settings-fit'
 import { checkCertificate } from '../../../src/operate/doctor/tls-files'
 import { issueCertificate, issueExpiredCertificate } from '../../support/certificates'
@@ -89,6 +90,28 @@ describe('S3', () => {
     using _ = bucket(`http://127.0.0.1:${server.port}`)
     expect(texts(await checkObjectStore())[0]).toContain(words)
     await server.stop(true)
+  })
+})
+
+describe('rspamd', () => {
+  test.each([
+    ['that answers', 200, 'pong\r\n', undefined],
+    ['that is something else', 200, 'hello', 'it answers 200, and no pong'],
+    ['that fails', 503, 'pong', 'it answers 503, and no pong'],
+  ])('%s', async (_, status, answer, fault) => {
+    const fetch = ({ url }: Request) =>
+      new URL(url).pathname === '/ping' ? new Response(answer, { status }) : new Response('', { status: 404 })
+    await using server = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch })
+    using __ = withEnvironment({ RSPAMD_URL: `http://user:hush@127.0.0.1:${server.port}` })
+    const found = texts(await checkSpamJudge())
+    if (fault === undefined) expect(found).toEqual([])
+    else expect(found[0]).toStartWith(`error: rspamd at 127.0.0.1:${server.port} does not work: ${fault}. `)
+    expect(found.join()).not.toContain('hush')
+  })
+
+  test('that is away is an error', async () => {
+    using _ = withEnvironment({ RSPAMD_URL: `http://127.0.0.1:${await freePort()}` })
+    expect(texts(await checkSpamJudge())).toEqual([expect.stringMatching(/^error: rspamd at .* -> Start rspamd/)])
   })
 })
 
