@@ -12,7 +12,7 @@ import { readRules } from '../../support/alerts'
 const ROOT = path.join(import.meta.dir, '../../..')
 const RULES = path.join(ROOT, 'src/guide/operate/alerts.yml')
 /** Debian's package prometheus has it; `.ci/run` takes it out of there. */
-const PROMTOOL = ['/usr/bin/promtool', '/opt/prometheus/usr/bin/promtool'].find((file) => fs.existsSync(file))
+const PROMTOOL = ['/usr/bin/promtool', '/opt/first-hour/usr/bin/promtool'].find((file) => fs.existsSync(file))
 
 if (!PROMTOOL) console.log('promtool is not installed: the alert rules are not checked with it')
 
