@@ -22,7 +22,8 @@ export async function checkSettingsAlone(): Promise<Finding[]> {
       ),
     )
   }
-  if (config.SMTP_PORT > 0 && config.SMTP_ALLOWED_NETWORKS.length === 0) {
+  // Without a relay of your own, mail is to come from everywhere.
+  if (config.SMTP_PORT > 0 && config.SMTP_TRUSTED_RELAYS.length > 0 && config.SMTP_ALLOWED_NETWORKS.length === 0) {
     findings.push(
       warning(
         'SMTP_ALLOWED_NETWORKS is not set: everybody who reaches SMTP_PORT can bring mail, around the checks of a relay',

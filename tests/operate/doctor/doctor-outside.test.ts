@@ -287,8 +287,9 @@ test('a process opens two connections more on a cluster', () => {
 
 test.each<[Record<string, string>, string | undefined]>([
   [{}, undefined],
-  [{ SMTP_ALLOWED_NETWORKS: '' }, 'SMTP_ALLOWED_NETWORKS is not set'],
-  [{ SMTP_ALLOWED_NETWORKS: '', SMTP_PORT: '0' }, undefined],
+  [{ SMTP_ALLOWED_NETWORKS: '' }, undefined],
+  [{ SMTP_ALLOWED_NETWORKS: '', SMTP_TRUSTED_RELAYS: '10.0.0.1' }, 'SMTP_ALLOWED_NETWORKS is not set'],
+  [{ SMTP_ALLOWED_NETWORKS: '', SMTP_TRUSTED_RELAYS: '10.0.0.1', SMTP_PORT: '0' }, undefined],
   [{ BASE_URL: 'http://desk.example.com' }, 'begins with http: links'],
   [{ BASE_URL: 'http://localhost:3000' }, undefined],
   [{ RATE_LIMIT_PER_MINUTE: '0' }, 'RATE_LIMIT_PER_MINUTE is 0'],
