@@ -1,26 +1,19 @@
 /** Kills the service five times under 10,000 messages of a load generator: each acknowledged message is filed once. */
 import { expect, test } from 'bun:test'
-import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, rmSync } from 'node:fs'
+import { mkdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { type Service, startService, until } from '../support/service'
+import { readLedger, SESSIONS, sendUntil, untilFiled, WHY_NO_GENERATOR } from '../support/mail-generator'
+import { type Service, startService } from '../support/service'
 import { type CountingRelay, startCountingRelay } from '../support/smtp-relay'
 
 const MESSAGES = Number(process.env.MAIL_KILL_MESSAGES ?? 10_000)
 const KILLS = 5
-const SESSIONS = 20
 const ADDRESS = 'support@desk.example'
-/** `smtp-source` of Debian's package postfix: each message gets a Message-ID made of process, session and number. */
-const SMTP_SOURCE = '/usr/sbin/smtp-source'
-const PAGE = 100
 
-type Row = { id: string; email_message_id: string; outcome: string; ticket_id: string; mailbox: { address: string } }
+if (WHY_NO_GENERATOR) console.warn(`The test with 10,000 messages is skipped: ${WHY_NO_GENERATOR}`)
 
-const reason = existsSync(SMTP_SOURCE) ? undefined : `${SMTP_SOURCE} is not installed`
-if (reason) console.warn(`The test with 10,000 messages is skipped: ${reason}`)
-
-test.skipIf(reason !== undefined)(
+test.skipIf(WHY_NO_GENERATOR !== undefined)(
   `${MESSAGES} messages, ${KILLS} times kill -9: every acknowledged one is in the ledger and filed once`,
   async () => {
     const DATA_DIR = path.join(tmpdir(), `mail-kill-${crypto.randomUUID()}`)
@@ -34,15 +27,15 @@ test.skipIf(reason !== undefined)(
       const started_ms = performance.now()
       for (let kill = 1; kill <= KILLS; kill++) {
         const wanted = Math.floor((MESSAGES * kill) / (KILLS + 1))
-        await sendUntil(relay, wanted)
+        await sendUntil(relay, { to: ADDRESS, wanted, all: MESSAGES })
         await Bun.sleep(Math.random() * 200)
         await service.kill()
         service = await startService(env)
         relay.target = service.smtp_port
         table.push(await look(service, relay, started_ms))
       }
-      await sendUntil(relay, MESSAGES)
-      await until('everything that was accepted is filed', async () => (await countPending(service)) === 0, 240_000)
+      await sendUntil(relay, { to: ADDRESS, wanted: MESSAGES, all: MESSAGES })
+      await untilFiled(service)
       table.push(await look(service, relay, started_ms))
       console.table(table)
       await check(service, relay.acknowledged)
@@ -53,26 +46,6 @@ test.skipIf(reason !== undefined)(
   },
   480_000,
 )
-
-/** The generator ends when a connection breaks, and is started again with what is left. It goes on after this. */
-async function sendUntil(relay: CountingRelay, wanted: number) {
-  let generator: ChildProcess | undefined
-  await until(
-    `${wanted} messages are acknowledged`,
-    () => {
-      if (relay.acknowledged.length >= wanted) return true
-      if (!generator || generator.exitCode !== null || generator.signalCode !== null) generator = generate(relay)
-      return false
-    },
-    240_000,
-  )
-}
-
-function generate(relay: CountingRelay): ChildProcess {
-  const left = MESSAGES - relay.acknowledged.length
-  const options = ['-d', '-s', String(SESSIONS), '-m', String(left), '-l', '5000', '-f', 'carla@customer.example']
-  return spawn(SMTP_SOURCE, [...options, '-t', ADDRESS, `127.0.0.1:${relay.port}`], { stdio: 'ignore' })
-}
 
 async function countPending(service: Service): Promise<number> {
   return (await service.call('GET', '/inbound-messages?outcome=pending&per_page=1')).body.meta.total
@@ -97,13 +70,4 @@ async function check(service: Service, acknowledged: string[]) {
     expect(new Set(rows.map((row) => row[key])).size).toBe(rows.length)
   }
   expect((await service.call('GET', '/tickets?per_page=1')).body.meta.total).toBe(rows.length)
-}
-
-async function readLedger(service: Service): Promise<Row[]> {
-  const rows: Row[] = []
-  for (let page = 1; ; page++) {
-    const { body } = await service.call('GET', `/inbound-messages?per_page=${PAGE}&page=${page}`)
-    rows.push(...body.data)
-    if (body.data.length < PAGE) return rows
-  }
 }

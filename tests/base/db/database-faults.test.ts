@@ -106,6 +106,33 @@ test('a service whose database crashes again and again answers 201 or 503, and s
   expect(await service.stop()).toBe(0)
 })
 
+test('mail of a provider is answered 503 while the database is away, and is filed once', async () => {
+  using receiver = await startReceiver()
+  const { service } = await startDesk(await server.createDatabase(), receiver)
+  const mailbox = await service.call('POST', '/mailboxes', { address: 'support@desk.example' })
+  const opened = await service.call('POST', `/mailboxes/${mailbox.body.data.id}/inlet`, { provider: 'raw' })
+  const post = async () => {
+    const body = 'From: c@customer.example\r\nMessage-ID: <one@customer.example>\r\nSubject: One\r\n\r\nHello\r\n'
+    const answer = await fetch(opened.body.data.url, {
+      ...{ method: 'POST', headers: { 'content-type': 'message/rfc822' }, body },
+    })
+    return { status: answer.status, retry_after: answer.headers.get('retry-after') }
+  }
+  const answers: Awaited<ReturnType<typeof post>>[] = []
+  server.crash()
+  await until('it is refused', async () => answers[answers.push(await post()) - 1]!.status === 503)
+  await server.back()
+  await until('it is taken', async () => answers[answers.push(await post()) - 1]!.status === 200)
+  expect(answers.filter(({ status }) => status !== 200 && status !== 503)).toEqual([])
+  expect(answers.filter(({ status, retry_after }) => status === 503 && !retry_after)).toEqual([])
+  const rows = async (filter: string) =>
+    (await service.call('GET', `/inbound-messages?${filter}&per_page=1`)).body.meta.total
+  await until('it is filed', async () => (await rows('outcome=pending')) === 0)
+  expect(await rows('outcome=ticket')).toBe(1)
+  expect((await service.call('GET', '/tickets')).body.meta.total).toBe(1)
+  expect(await service.stop()).toBe(0)
+})
+
 test('a service that gets no connection answers 503, and goes on when it gets one', async () => {
   using receiver = await startReceiver()
   const { service, write, check } = await startDesk(await server.createDatabase(), receiver)
