@@ -54,7 +54,7 @@ const FOLDERS = {
 }
 const LONG_DIR = path.join(import.meta.dirname, 'long')
 /** Long tests that measure memory or time: each runs alone. The others mostly wait, and run by twos. */
-const MEASURED = ['memory', 'mail-load', 'outbox-fairness']
+const MEASURED = ['memory', 'mail-load', 'outbox-fairness', 'import-kill']
 
 /** The slowest files begin first: none runs alone at the end. `--update-timings` measures them anew. */
 const TIMINGS = `--timings=${path.join(import.meta.dirname, 'timings.json')}`

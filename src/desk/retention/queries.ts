@@ -49,6 +49,7 @@ async function findDue(scope: Scope, retention: Retention): Promise<Due[]> {
 
 async function readTickets(scope: Scope, found: Due[]): Promise<Map<string, Ticket>> {
   const ids = found.flatMap(({ oldest }) => oldest)
+  if (ids.length === 0) return new Map()
   const { sql, organization_id } = scope
   const rows = await sql<TicketRow[]>`
     select ${fields(scope)} from tickets t ${withNames(scope)}
