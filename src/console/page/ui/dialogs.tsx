@@ -5,16 +5,10 @@ import { t } from '../words/catalogue'
 import { Action, Button } from './buttons'
 import { clearFaults, clearNotices, Notices } from './toasts'
 
-type DialogProps = {
-  title: string
-  children: ComponentChildren
-  onClose?: () => void
-  /** It stands at the top, and its title is for screen readers. */
-  is_palette?: boolean
-}
+type DialogProps = { title: string; children: ComponentChildren; onClose?: () => void }
 
 /** A dialog. Escape closes it, and the focus goes back to where it was. */
-export function Dialog({ title, children, onClose, is_palette }: DialogProps) {
+export function Dialog({ title, children, onClose }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null)
   useEffect(() => {
     const before = document.activeElement as HTMLElement | null
@@ -28,14 +22,13 @@ export function Dialog({ title, children, onClose, is_palette }: DialogProps) {
   return (
     <dialog
       ref={element}
-      class={is_palette ? 'palette-dialog' : undefined}
       aria-label={title}
       onCancel={(event) => {
         event.preventDefault()
         onClose?.()
       }}
     >
-      <h2 class={is_palette ? 'unseen' : undefined}>{title}</h2>
+      <h2>{title}</h2>
       {children}
       <Notices />
     </dialog>
