@@ -7,6 +7,7 @@ import path from 'node:path'
 import postgres from 'postgres'
 import { createDatabase } from '../support/database'
 import { freePort } from '../support/ports'
+import { randomFrom } from '../support/seeded'
 import { type Service, startService, until } from '../support/service'
 
 const ROOT = path.join(import.meta.dir, '../..')
@@ -58,15 +59,6 @@ function startProgram(): ChildProcess {
   })
 }
 
-/** Numbers from 0 to 1 that are the same in each run. */
-function numbers(): () => number {
-  let state = Number(process.env.COPY_SEED ?? 1)
-  return () => {
-    state = (state * 48_271) % 2_147_483_647
-    return state / 2_147_483_647
-  }
-}
-
 /** Makes one change of any kind. What refers to something that is gone by now is refused, and nothing else is. */
 async function change(random: () => number, made: Record<keyof typeof LISTS, string[]>): Promise<void> {
   const any = (ids: string[]) => ids[Math.floor(random() * ids.length)]
@@ -114,7 +106,7 @@ async function rowsOf(list: string): Promise<string[]> {
 }
 
 test('the copy equals its source row by row after the program was killed five times and the service stopped', async () => {
-  const random = numbers()
+  const random = randomFrom(Number(process.env.COPY_SEED ?? 1))
   const made = { ticket: [], message: [], contact: [], company: [], label: [] }
   for (let n = 0; n < 300; n++) await change(random, made)
   let program = startProgram()

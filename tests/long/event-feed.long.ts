@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import postgres from 'postgres'
 import { createDatabase } from '../support/database'
+import { randomFrom } from '../support/seeded'
 import { type Service, startService } from '../support/service'
 
 const CHANGES = Number(process.env.EVENT_CHANGES ?? 10_000)
@@ -29,24 +30,13 @@ const start = () =>
     DATA_DIR: path.join(tmpdir(), `feed-${crypto.randomUUID()}`),
   })
 
-/** Numbers from 0 to 1 that are the same for a seed (mulberry32). */
-function numbersOf(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
-
 type Page = {
   data: { id: string; event: string; data: { id: string; priority?: string } }[]
   meta: { next_cursor: string; has_more: boolean }
 }
 
 test('a walk beside writers, kills and a paused process sees each event once, in the one order', async () => {
-  const random = numbersOf(SEED)
+  const random = randomFrom(SEED)
   const reader = services[0]!
   const contact = (await reader.call('POST', '/contacts', { name: 'Carla', email: 'carla@customer.example' })).body.data
   const done = new Set<string>()

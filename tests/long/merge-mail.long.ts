@@ -7,6 +7,7 @@ import { newId } from '../../src/base/db/columns'
 import { NO_SERVER, type StartedDesk, smtpTo, startDesk } from '../support/desk'
 import { createMessage } from '../support/factories'
 import { importMail, ledgerOf, rawMail, readTicket } from '../support/mail'
+import { randomFrom } from '../support/seeded'
 
 const ROUNDS = Number(process.env.MERGE_ROUNDS ?? 5)
 const MAILS = 500
@@ -64,14 +65,3 @@ test('500 mails and 50 merges at once leave each mail once, on a ticket that is 
     expect((await ledgerOf(own, '&outcome=pending')).length).toBe(0)
   }
 }, 1_800_000)
-
-/** Numbers from 0 to 1 that are the same for the same seed (mulberry32). */
-function randomFrom(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
