@@ -2,9 +2,10 @@
 import { LinkifyIt } from 'linkify-it'
 import sanitizeHtml, { type IOptions } from 'sanitize-html'
 import { showBackgrounds } from './backgrounds'
-import { dropHidingColors, TEXT_COLOR } from './colors'
+import { dropHidingColors } from './colors'
 import { limitDepth, TAGS, UNREADABLE } from './elements'
-import { safeHtmlToText } from './text'
+import { styleReader } from './styles'
+import { escapeHtml, safeHtmlToText } from './text'
 import { TooDeep, WorkLimit } from './work-limit'
 
 /** Characters of a body that takes so long to render that other requests would wait: up to 1.5 µs each. */
@@ -28,37 +29,6 @@ const MAX_LINK_LENGTH = 2048
 const MAX_LINKS = 5000
 
 const ELEMENT = new RegExp(`<(?:${TAGS.join('|')})(?:\\s[^<>]*)?/?>`, 'i')
-
-const COLOR = /^(?:#[0-9a-f]{3,8}|[a-z]{3,24}|rgba?\([\d\s.,%/]{1,40}\)|hsla?\([\d\s.,%/deg]{1,40}\))$/i
-/** Sizes that are large enough to be read. */
-const TEXT_SIZE =
-  /^(?:(?:[5-9]|[1-9]\d{1,3})(?:\.\d{1,4})?(?:px|pt)|(?:0?\.[5-9]\d{0,3}|[1-9]\d?(?:\.\d{1,4})?)(?:em|rem|ex)|(?:[5-9]\d|[1-9]\d{2,3})(?:\.\d{1,4})?%)$/i
-/** Lengths above zero: nothing may be shrunk away or moved over something else. */
-const LENGTH = /^(?:[1-9]\d{0,3}(?:\.\d{1,4})?|0?\.[1-9]\d{0,3})(?:px|pt|em|rem|ex|%)$/i
-const SPACING = /^(?:(?:auto|0|\d{1,3}(?:\.\d{1,4})?(?:px|pt|em|rem|ex|%)?)(?:\s+|$)){1,4}$/i
-const BORDER =
-  /^(?:(?:\d{1,2}(?:\.\d{1,4})?(?:px|pt|em)?|thin|medium|thick|none|solid|dashed|dotted|double|groove|ridge|inset|outset|#[0-9a-f]{3,8}|rgba?\([\d.,%]{1,30}\)|[a-z]{3,20})(?:\s+|$)){1,4}$/i
-
-const STYLES: Record<string, RegExp[]> = {
-  color: [TEXT_COLOR],
-  'background-color': [COLOR],
-  'font-family': [/^[\w\s"',.-]{1,200}$/],
-  'font-size': [TEXT_SIZE, /^(?:x{1,2}-)?(?:small|large)$|^(?:medium|smaller|larger)$/i],
-  'font-style': [/^(?:normal|italic|oblique)$/i],
-  'font-weight': [/^(?:normal|bold|bolder|lighter|[1-9]00)$/i],
-  'text-align': [/^(?:left|right|center|justify|start|end)$/i],
-  'text-decoration': [/^(?:none|underline|line-through|overline)$/i],
-  'vertical-align': [/^(?:top|middle|bottom|baseline|sub|super)$/i],
-  'white-space': [/^(?:normal|nowrap|pre|pre-wrap|pre-line)$/i],
-  'line-height': [TEXT_SIZE, /^(?:normal|[1-9](?:\.\d{1,4})?)$/i],
-  'list-style-type': [/^[a-z-]{1,30}$/i],
-  direction: [/^(?:ltr|rtl)$/i],
-  width: [LENGTH, /^auto$/i],
-  'max-width': [LENGTH, /^none$/i],
-  'border-collapse': [/^(?:collapse|separate)$/i],
-  ...Object.fromEntries(['margin', 'padding'].flatMap((name) => sides(name).map((side) => [side, [SPACING]]))),
-  ...Object.fromEntries(sides('border').map((side) => [side, [BORDER]])),
-}
 
 const linkify = new LinkifyIt().set({ fuzzyLink: false, fuzzyEmail: true })
 
@@ -183,11 +153,6 @@ function linkWord(word: string): string {
   return result + escapeHtml(word.slice(position))
 }
 
-/** Writes text for HTML, outside of tags and in attributes. */
-export function escapeHtml(text: string): string {
-  return text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;').replace(/"/g, '&quot;')
-}
-
 /** Gives the id of an image of the message by its address. */
 type IdOf = (address: string) => string | null
 
@@ -212,6 +177,7 @@ function sanitize(html: string, place: Place): string {
 
 function sanitizerOptions(place: Place): IOptions {
   const limit = new WorkLimit()
+  const styleOf = styleReader()
   return {
     allowedTags: TAGS,
     allowedAttributes: {
@@ -227,16 +193,18 @@ function sanitizerOptions(place: Place): IOptions {
       ol: ['start', 'type'],
       time: ['datetime'],
     },
-    allowedStyles: { '*': STYLES },
+    // `styleOf` has left the allowed declarations.
+    parseStyleAttributes: false,
     allowedSchemes: ['http', 'https', 'mailto', 'tel'],
     allowedSchemesByTag: { img: ['data', 'https'] },
     allowProtocolRelative: false,
     nonTextTags: UNREADABLE,
     transformTags: {
       '*': (tagName, attribs) => {
-        if (!attribs.style || limit.canRead(attribs.style)) return { tagName, attribs }
-        const { style: _, ...others } = attribs
-        return { tagName, attribs: others }
+        if (attribs.style === undefined) return { tagName, attribs }
+        const { style, ...others } = attribs
+        const kept = limit.canRead(style) ? styleOf(style) : ''
+        return { tagName, attribs: kept ? { ...attribs, style: kept } : others }
       },
       a: (tagName, { href, rel: _, target: __, ...attribs }) => {
         if (!href || !isSafeLink(href)) return { tagName, attribs }
@@ -291,8 +259,4 @@ function decodeCid(content_id: string): string {
   } catch {
     return content_id
   }
-}
-
-function sides(name: string): string[] {
-  return [name, ...['top', 'right', 'bottom', 'left'].map((side) => `${name}-${side}`)]
 }

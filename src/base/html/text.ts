@@ -180,7 +180,13 @@ function attribute(attributes: string, name: string): string {
   return unescapeHtml(new RegExp(` ${name}="([^"]*)"`).exec(attributes)?.[1] ?? '')
 }
 
-function unescapeHtml(text: string): string {
+/** Writes text for HTML, outside of tags and in attributes. */
+export function escapeHtml(text: string): string {
+  return text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;').replace(/"/g, '&quot;')
+}
+
+/** Undoes what `escapeHtml` writes. */
+export function unescapeHtml(text: string): string {
   return text
     .replace(/&lt;/g, '<')
     .replace(/&gt;/g, '>')

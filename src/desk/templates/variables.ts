@@ -1,5 +1,6 @@
 /** Variables of prepared texts: `{{ticket.code}}` and others. Pure. */
-import { escapeHtml, isHtml, textToPre } from '../../base/html/body'
+import { isHtml, textToPre } from '../../base/html/body'
+import { escapeHtml } from '../../base/html/text'
 
 export const VARIABLES = [
   ...(['ticket.code', 'ticket.subject', 'contact.name', 'contact.email'] as const),

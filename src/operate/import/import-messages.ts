@@ -1,8 +1,9 @@
 /** Imports messages with their files, and makes their Message-IDs lead to the tickets. */
 
 import type { Fault } from '../../base/errors'
-import { escapeHtml, type RenderedBody } from '../../base/html/body'
+import type { RenderedBody } from '../../base/html/body'
 import { render } from '../../base/html/render'
+import { escapeHtml } from '../../base/html/text'
 import { unboxed } from '../../base/html/view'
 import { type Scope, together } from '../../base/scope'
 import { claimForEach } from '../../desk/attachments/claim-uploads'
