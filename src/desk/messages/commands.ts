@@ -23,7 +23,7 @@ import { requireNothingBetween } from './list-messages'
 import { eventData, type TicketOfEvent } from './message-events'
 import { EMPTY_BODY, type Message, type NewMessage } from './model'
 import { findMailboxAddress, planEmail } from './outgoing'
-import { getMessage, getMessages } from './queries'
+import { getMessage, getWritten } from './queries'
 
 /** `locked_at` is the time of the change. */
 type TicketOfMessage = TicketOfEvent & { locked_at: string; last_message_id: string | null }
@@ -120,7 +120,7 @@ export async function addMessage(scope: Scope, ticket: TicketOfMessage, draft: M
     addToSearch(scope, { ...ticket, ticket_id: ticket.id, text: draft.text }),
     findSubscribers(scope),
     // Is sent behind the rows that it reads.
-    getMessages(scope, [id]),
+    getWritten(scope, [written]),
   ])
   const message = read.get(id)!
   await publish(scope, [createdEvent(message, ticket)], { subscribers })

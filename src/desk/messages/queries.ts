@@ -1,10 +1,11 @@
 import { hasFewRows } from '../../base/db/few-rows'
-import type { Sql } from '../../base/db/transact'
+import type { Fragment, Sql } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
 import { viewHtml } from '../../base/html/view'
 import type { Scope } from '../../base/scope'
 import { withUrl } from '../attachments/queries'
 import { requireTicket } from '../timeline/require-ticket'
+import type { DraftWithId } from './draft'
 import type { Message } from './model'
 
 /** Reads a message. @throws TICKET_NOT_FOUND, MESSAGE_NOT_FOUND (also for a message of another ticket) */
@@ -22,19 +23,38 @@ export async function getMessage(scope: Scope, ticket_id: string, id: string): P
 
 /** Reads messages by their ids, whatever their tickets. @returns them by id */
 export async function getMessages(scope: Scope, ids: string[]): Promise<Map<string, Message>> {
-  if (ids.length === 0) return new Map()
+  const rows = await readMessages<MessageRow>(scope, ids, messageFields(scope))
+  return new Map(rows.map((row) => [row.id, presentMessage(scope.organization_id, row)]))
+}
+
+/**
+ * Reads messages that the caller has just written. Their texts are those of the drafts: a long one takes the database
+ * milliseconds to give back.
+ * @returns them by id
+ */
+export async function getWritten(scope: Scope, drafts: DraftWithId[]): Promise<Map<string, Message>> {
+  const texts = new Map(
+    drafts.map(({ id, body, body_html, reply_text = null }) => [id, { body, body_html, reply_text }]),
+  )
+  const rows = await readMessages<Details>(scope, [...texts.keys()], detailFields(scope))
+  return new Map(rows.map((row) => [row.id, presentMessage(scope.organization_id, { ...row, ...texts.get(row.id)! })]))
+}
+
+async function readMessages<Row extends object>(scope: Scope, ids: string[], fields: Fragment): Promise<Row[]> {
+  if (ids.length === 0) return []
   const { sql, organization_id } = scope
   const given = ids.map((id, place) => ({ place, id }))
-  const rows = await sql<MessageRow[]>`
-    select ${messageFields(scope)}
+  return sql<Row[]>`
+    select ${fields}
     from json_to_recordset(${JSON.stringify(given)}::text::json) as g (place integer, id uuid)
     join messages m on m.organization_id = ${organization_id} and m.id = g.id
     where ${hasFewRows(sql)}`
-  return new Map(rows.map((row) => [row.id, presentMessage(organization_id, row)]))
 }
 
 /** A row of `messageFields`. */
 export type MessageRow = Omit<Message, 'attachments'> & { attachments: Omit<Message['attachments'][number], 'url'>[] }
+
+type Details = Omit<MessageRow, 'body' | 'body_html' | 'reply_text'>
 
 /** The columns of a message; needs `messages m`. They are the response, except for the signatures in addresses. */
 export function messageFields(scope: Scope) {

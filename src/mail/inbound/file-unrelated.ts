@@ -11,7 +11,7 @@ import { findOrCreateContacts } from '../../desk/contacts/senders'
 import { type AddedMessage, addMessages } from '../../desk/messages/add-messages'
 import { createdEvent } from '../../desk/messages/commands'
 import { type Conversation, lockConversations, nextMessageId } from '../../desk/messages/conversation'
-import { getMessages } from '../../desk/messages/queries'
+import { getWritten } from '../../desk/messages/queries'
 import { addToEach, type CandidatesOfTicket, type Standing } from '../../desk/participants/commands'
 import { type OpenedTicket, openTickets } from '../../desk/tickets/open-tickets'
 import { reopensOnReply, reopenTickets } from '../../desk/tickets/reopen'
@@ -124,9 +124,9 @@ async function writeConversations(scope: Scope, round: Decided[], subscribers: S
     addToEach(scope, [...openings.map(peopleOfOpening), ...replies.map((one) => peopleOfReply(one, conversations))]),
   ])
   const reopened = await reopenAnswered(scope, replies, conversations)
-  const read = await getMessages(
+  const read = await getWritten(
     scope,
-    drafted.map(({ draft }) => draft.id),
+    drafted.map(({ draft }) => draft),
   )
   const changes = drafted.map((one) => {
     const ticket = opened.get(one.ticket_id)?.ticket
