@@ -23,6 +23,12 @@ export const createdAt = () =>
     .notNull()
     .generatedAlwaysAs((): SQL => sql`uuid_time(id)`)
 
+/** The same time, with microseconds as statements take it: `YYYY-MM-DDThh:mm:ss.uuuuuuZ`. */
+export function timeOfId(id: string): string {
+  const time_ms = Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
+  return new Date(time_ms).toISOString().replace('Z', '000Z')
+}
+
 /**
  * Set by the database on insert; commands write `now()` on every change. For tickets and contacts, which clients follow
  * by it, they write the time that was read behind a lock, on insert too (`change-time.ts`).
@@ -44,7 +50,7 @@ export const tsvector = customType<{ data: string; driverData: string }>({ dataT
 /** Bytes. */
 export const bytes = customType<{ data: Uint8Array; driverData: Uint8Array }>({ dataType: () => 'bytea' })
 
-/** Converts a timestamp as PostgreSQL writes it (session time zone UTC) to the API's form: whole seconds, cut. */
+/** Converts a timestamp as PostgreSQL or JavaScript writes it, in UTC, to the API's form: whole seconds, cut. */
 export function toInstant(text: string): string {
   return `${text.slice(0, 10)}T${text.slice(11, 19)}Z`
 }

@@ -19,9 +19,15 @@ export const NO_LIMITS: TimeLimits = { statement_ms: 0, idle_in_transaction_ms: 
  * Opens a client. It connects with its first statement.
  * @param target a connection URL, or options of postgres.js (embedded database: `{ path }`)
  * @param max connections at most
+ * @param own parameters of its sessions, which a pooler may leave out
  * @throws ConnectionUrlError
  */
-export function openClient(target: string | ConnectionOptions, max: number, limits: TimeLimits): Client {
+export function openClient(
+  target: string | ConnectionOptions,
+  max: number,
+  limits: TimeLimits,
+  own: Record<string, string> = {},
+): Client {
   const given = typeof target === 'string' ? readConnectionUrl(target) : target
   const client = postgres({
     connect_timeout: 10,
@@ -37,6 +43,7 @@ export function openClient(target: string | ConnectionOptions, max: number, limi
       jit: 'off' as unknown as boolean,
       statement_timeout: String(limits.statement_ms) as unknown as number,
       idle_in_transaction_session_timeout: String(limits.idle_in_transaction_ms) as unknown as number,
+      ...own,
       ...given.connection,
     },
   })

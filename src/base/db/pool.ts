@@ -59,7 +59,7 @@ export function connectDatabase(
 ): void {
   pool = openClient(target, pool_size, limits)
   orm = openOrm(pool)
-  short = openClient(target, 1, limits)
+  short = openClient(target, 1, limits, { synchronous_commit: 'off' })
   jobs = openClient(target, JOB_CONNECTIONS, NO_LIMITS)
   jobs_orm = openOrm(jobs)
   notices = direct === target ? pool : openClient(direct, 1, NO_LIMITS)
@@ -115,7 +115,8 @@ export function jobConnection(): Connection {
 
 /**
  * A connection beside the pool for short statements that commit at once, while the caller may hold a transaction of
- * the pool (ticket numbers, NOTIFY). A second connection of the pool could wait for itself when all are taken.
+ * the pool (ticket numbers, NOTIFY). A second connection of the pool could wait for itself when all are taken. Its
+ * commits do not wait for the disk: what relies on one is committed later in the same log, and waits.
  */
 export function shortConnection(): Client {
   if (!short) throw new Error('The database is not connected')

@@ -1,17 +1,17 @@
 /** Writes the rows of new messages. */
+import { timeOfId, toInstant } from '../../base/db/columns'
 import { insertRows } from '../../base/db/insert-rows'
 import type { Sql } from '../../base/db/transact'
 import type { DraftWithId } from './draft'
 import type { Message } from './model'
 import { presentMessage } from './queries'
 
-type MessageToInsert = { organization_id: string; ticket_id: string; draft: DraftWithId }
+type MessageToInsert = MessageToShow & { ticket_id: string }
 
-/** Writes messages of any tickets, in the caller's transaction. @returns their times of creation */
-export async function insertMessages(
-  sql: Sql,
-  messages: MessageToInsert[],
-): Promise<{ id: string; created_at: string }[]> {
+type MessageToShow = { organization_id: string; draft: DraftWithId }
+
+/** Writes messages of any tickets, in the caller's transaction. */
+export async function insertMessages(sql: Sql, messages: MessageToInsert[]): Promise<void> {
   const rows = messages.map(({ organization_id, ticket_id, draft }) => {
     const { id, body, body_html, reply_text, is_internal, direction, sender_name, sender_email } = draft
     const { channel = 'api', auto_reply = false, sender_verified, reply_to, cc = [], email_message_id, email } = draft
@@ -27,11 +27,11 @@ export async function insertMessages(
       email_status: email ? 'queued' : 'none',
     }
   })
-  return insertRows(sql, 'messages', rows, sql`returning id, created_at`)
+  await insertRows(sql, 'messages', rows)
 }
 
 /** A new message as answers show it, which has neither files nor an email: what was written says all of it. */
-export function showNew({ organization_id, draft }: MessageToInsert, created_at: string): Message {
+export function showNew({ organization_id, draft }: MessageToShow): Message {
   const { id, body, body_html, reply_text = null, is_internal, direction, channel = 'api', cc = [] } = draft
   const { auto_reply = false, sender_verified = null, reply_to = null, drafted_by = null } = draft
   return presentMessage(organization_id, {
@@ -47,7 +47,7 @@ export function showNew({ organization_id, draft }: MessageToInsert, created_at:
       reply_to,
       drafted_by,
       original_ticket: null,
-      created_at,
+      created_at: toInstant(timeOfId(id)),
     },
   })
 }

@@ -30,7 +30,8 @@ export async function takeNumbersInside(organization_id: string, count: number):
 }
 
 /**
- * Takes the next numbers of an organization. They are used up even when the tickets are not created after all.
+ * Takes the next numbers of an organization. They are used up even when the tickets are not created after all. A crash
+ * may give back numbers, but none of a ticket that was committed.
  * @returns the first number
  */
 export async function takeNumbers(organization_id: string, count: number): Promise<number> {

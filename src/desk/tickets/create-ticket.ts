@@ -18,7 +18,15 @@ import { changedCustom } from '../custom/values'
 import { createdEvent } from '../messages/commands'
 import type { DraftWithId } from '../messages/draft'
 import { numberTaken, takeNumbers, takeNumbersInside } from './code'
-import { type Inserted, insertTickets, lockNamed, showInserted, type TicketToInsert } from './insert-tickets'
+import {
+  documentsOf,
+  type Inserted,
+  insertedBy,
+  insertTickets,
+  lockNamed,
+  showInserted,
+  type TicketToInsert,
+} from './insert-tickets'
 import type { NewTicket, Ticket } from './model'
 import { findReferences, type NewTicketReferences } from './references'
 
@@ -124,13 +132,18 @@ async function write(shared: Scope, requests: Request[], is_shared: boolean): Pr
   await giveNumbers(shared, unnumbered, is_shared ? takeNumbers : takeNumbersInside)
   const locked = await lockNamed(shared, accepted, is_shared ? 'leave out' : 'wait')
   const tickets = accepted.map(({ request, references }) => ticketOf(request, references, is_shared))
-  const rows = await insertTickets(shared, tickets, locked).catch((error) => {
+  const rows = insertedBy(tickets, locked)
+  const documents = await documentsOf(tickets)
+  const { locked_at } = locked
+  await together([
+    insertTickets(shared, tickets, { inserted: rows, documents, locked_at }),
+    publishNew(shared, tickets, rows),
+  ]).catch((error) => {
     const told = numberTaken(error)
     // Then all take new ones.
     if (told !== error) for (const { request } of accepted) request.number = undefined
     throw told
   })
-  await publishNew(shared, tickets, rows)
   const by_id = new Map(tickets.map((ticket) => [ticket.id, { ticket, row: rows.get(ticket.id) }]))
   return requests.map(({ id }, index) => by_id.get(id) ?? (found[index] as ApiError))
 }
@@ -162,7 +175,7 @@ function ticketOf(request: Request, references: NewTicketReferences, is_shared: 
   }
 }
 
-/** Publishes the events of new tickets. */
+/** Publishes the events of new tickets, which were sent to the database before. */
 async function publishNew(shared: Scope, tickets: TicketToInsert[], rows: Map<string, Inserted>): Promise<void> {
   const written = tickets.filter(({ id }) => rows.has(id))
   const shown = await together(written.map((ticket) => showInserted(shared, ticket, rows.get(ticket.id)!)))

@@ -1,9 +1,9 @@
 /** Writes new tickets: as many round trips for a hundred as for one. */
 import { insertAuditRows } from '../../base/audit/audit'
 import { withChangeTime } from '../../base/db/change-time'
+import { timeOfId, toInstant } from '../../base/db/columns'
 import { isOneOf } from '../../base/db/few-rows'
 import { insertRows } from '../../base/db/insert-rows'
-import type { Fragment, Sql } from '../../base/db/transact'
 import { type AuditRow, type Scope, together } from '../../base/scope'
 import { wordsOfCustom } from '../custom/custom-words'
 import { messageEntry } from '../messages/add-messages'
@@ -31,10 +31,11 @@ export type TicketToInsert = Pick<Ticket, 'id' | 'subject' | 'priority' | 'custo
   traceparent: string | null
 }
 
-type InsertedRow = Pick<Ticket, 'id' | 'created_at' | 'updated_at'> & { company_id: string | null }
-
-/** What the database says of a ticket that was written, and its first message. */
-export type Inserted = InsertedRow & { message: Message | undefined }
+/** What the database makes of a ticket that is written, and its first message. */
+export type Inserted = Pick<Ticket, 'created_at' | 'updated_at'> & {
+  company_id: string | null
+  message: Message | undefined
+}
 
 /** What to do about tickets whose contact, or one of whose labels, others have locked. */
 type LockedRows = 'wait' | 'leave out'
@@ -96,30 +97,27 @@ async function lockLabels(
 }
 
 /**
- * Writes tickets with their labels, first messages, search documents, timelines and audit entries, in the transaction
- * that locked what they name.
- * @returns what the database says of each, by id; nothing of one that names a row which is not locked
+ * Says what the database will make of tickets, so that nothing has to be read back.
+ * @param locked what the transaction that writes them has locked
+ * @returns by id; nothing of a ticket that names a row which is not locked
  */
-export async function insertTickets(
-  scope: Scope,
-  tickets: TicketToInsert[],
-  { contacts, labels, locked_at }: Locked,
-): Promise<Map<string, Inserted>> {
-  const written = tickets.flatMap((ticket) => {
-    const { contact, labels: wanted } = ticket.references
-    const company_id = contacts.get(contact.id)
-    return company_id !== undefined && wanted.every(({ id }) => labels.has(id)) ? { ...ticket, company_id } : []
-  })
-  const [inserted, messages] = await writeTickets(scope, written, locked_at)
-  const first_of = new Map(written.map(({ id, message }) => [id, message?.id ?? '']))
-  return new Map(inserted.map((row) => [row.id, { ...row, message: messages.get(first_of.get(row.id)!) }]))
+export function insertedBy(tickets: TicketToInsert[], { contacts, labels, locked_at }: Locked): Map<string, Inserted> {
+  return new Map(
+    tickets.flatMap(({ id, scope: { organization_id }, message: draft, references }): [string, Inserted][] => {
+      const company_id = contacts.get(references.contact.id)
+      if (company_id === undefined || references.labels.some((label) => !labels.has(label.id))) return []
+      const message = draft && showNew({ organization_id, draft })
+      const [created_at, updated_at] = [timeOfId(id), changedAt(locked_at, id)].map(toInstant) as [string, string]
+      return [[id, { company_id, created_at, updated_at, message }]]
+    }),
+  )
 }
 
 /** The ticket as answers show it. Its contact may have got another company since it was looked up. */
 export async function showInserted(
   scope: Scope,
   { id, subject, priority, custom, number, external_id, references }: TicketToInsert,
-  { company_id, created_at, updated_at }: InsertedRow,
+  { company_id, created_at, updated_at }: Inserted,
 ): Promise<Ticket> {
   const { prefix, contact, company, assignee, labels } = references
   if (company_id !== (company?.id ?? null)) return getTicketSummary(scope, id)
@@ -130,27 +128,42 @@ export async function showInserted(
   return { ...own, ...rest, created_at, updated_at }
 }
 
-/** SQL for the time of change of a new ticket: it is not before the time of its creation, which is that of its id. */
-export function changedAt(sql: Sql, locked_at: string, id: string): Fragment {
-  return sql`greatest(${locked_at}, uuid_time(${id}))`
+/** The time of change of a new ticket: it is not before the time of its creation, which is that of its id. */
+export function changedAt(locked_at: string, id: string): string {
+  const created_at = timeOfId(id)
+  return created_at > locked_at ? created_at : locked_at
 }
 
-async function writeTickets(
+/**
+ * Makes the search documents of tickets. To be called before they are written: the statements of the tickets are sent
+ * together then.
+ */
+export function documentsOf(tickets: TicketToInsert[]): Promise<Document[]> {
+  return Promise.all(tickets.map(documentOf))
+}
+
+/**
+ * Writes tickets with their labels, first messages, search documents, timelines and audit entries, in the transaction
+ * that locked what they name.
+ * @param inserted of `insertedBy`: only these tickets are written
+ */
+export async function insertTickets(
   { sql }: Scope,
-  tickets: (TicketToInsert & { company_id: string | null })[],
-  locked_at: string,
-): Promise<[InsertedRow[], Map<string, Message>]> {
+  all: TicketToInsert[],
+  { inserted, documents, locked_at }: { inserted: Map<string, Inserted>; documents: Document[]; locked_at: string },
+): Promise<void> {
+  const tickets = all.filter(({ id }) => inserted.has(id))
   const rows = tickets.map(
-    ({ scope: { organization_id }, id, number, subject, priority, custom, external_id, company_id, references }) => ({
+    ({ scope: { organization_id }, id, number, subject, priority, custom, external_id, references }) => ({
       organization_id,
       ...{ id, number, code: `${references.prefix}-${number}`, subject, priority },
       contact_id: references.contact.id,
-      company_id,
+      company_id: inserted.get(id)!.company_id,
       assignee_id: references.assignee?.id,
       external_id,
       custom: JSON.stringify(custom),
       custom_words: wordsOfCustom(organization_id, custom),
-      updated_at: changedAt(sql, locked_at, id),
+      updated_at: changedAt(locked_at, id),
     }),
   )
   const labels = tickets.flatMap(({ scope: { organization_id }, id: ticket_id, references }) =>
@@ -159,10 +172,13 @@ async function writeTickets(
   const messages = tickets.flatMap(({ scope: { organization_id }, id: ticket_id, message: draft }) =>
     draft ? { organization_id, ticket_id, draft } : [],
   )
-  const documents = await Promise.all(tickets.map(documentOf))
-  const [inserted, , , first] = await together([
-    insertRows<InsertedRow>(sql, 'tickets', rows, sql`returning id, company_id, created_at, updated_at`),
-    insertRows(sql, 'ticket_search', documents),
+  await together([
+    insertRows(sql, 'tickets', rows),
+    insertRows(
+      sql,
+      'ticket_search',
+      documents.filter(({ ticket_id }) => inserted.has(ticket_id)),
+    ),
     insertRows(sql, 'ticket_labels', labels),
     insertMessages(sql, messages),
     recordActivities(sql, tickets.flatMap(activitiesOf)),
@@ -171,10 +187,9 @@ async function writeTickets(
       tickets.flatMap(({ audit_row }) => audit_row ?? []),
     ),
   ])
-  const made = new Map(first.map(({ id, created_at }) => [id, created_at]))
-  const shown = messages.map((message) => showNew(message, made.get(message.draft.id)!))
-  return [inserted, new Map(shown.map((message) => [message.id, message]))]
 }
+
+type Document = Awaited<ReturnType<typeof documentOf>>
 
 async function documentOf({ scope, id, subject, priority, custom, number, message, references }: TicketToInsert) {
   const { prefix, organization_number, assignee, labels } = references

@@ -51,7 +51,7 @@ export async function openTickets(scope: Scope, opened: OpenedTicket[]): Promise
   const rows = opened.map(({ id, subject, contact_id, mailbox_id, split_from_id }, index) => {
     const number = first_number + index
     const code = `${naming.get(contact_id)!.prefix}-${number}`
-    const updated_at = changedAt(scope.sql, locked_at, id)
+    const updated_at = changedAt(locked_at, id)
     const company_id = contact_id && companies.get(contact_id)
     const row = { organization_id, id, number, code, subject, contact_id, company_id, mailbox_id, updated_at }
     return split_from_id ? { ...row, split_from_id } : row

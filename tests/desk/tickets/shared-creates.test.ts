@@ -153,24 +153,24 @@ test('a label that was deleted while its tickets waited is LABEL_NOT_FOUND for e
 })
 
 test('a ticket whose answer cannot be read takes no other with it', async () => {
-  const { agent } = await createOrganization()
-  const contact = await createContact(agent)
+  const { agent, id } = await createOrganization()
+  const [contact, moving] = [await createContact(agent), await createContact(agent)]
   const company = (await agent.post('/companies', { name: 'Acme' })).body.data
+  await using lock = await holdRow(id, 'contacts', moving.id)
   // One ticket gets a company that its request does not know, so its answer is read; that fails without this table.
-  await changeSchema(
-    `create function move_ticket() returns trigger language plpgsql as $$
-      begin new.company_id = '${company.id}'; return new; end $$`,
-    `create trigger move_ticket before insert on tickets for each row when (new.subject = 'Moved')
-      execute function move_ticket()`,
-    'alter table ticket_labels rename to away',
-  )
+  await changeSchema('alter table ticket_labels rename to away')
   try {
-    const answers = await Promise.all(
-      times(10, (index) => post(agent, contact, { subject: index === 7 ? 'Moved' : 'Help' })),
+    const held = post(agent, moving)
+    const others = await Promise.all(times(9, () => post(agent, contact)))
+    expect(others.map(({ status }) => status)).toEqual(times(9, () => 201))
+    await untilBlocked(jobConnection(), 'for share')
+    await lock.release(
+      (sql) => sql`
+      update contacts set company_id = ${company.id} where organization_id = ${id} and id = ${moving.id}`,
     )
-    expect(answers.map(({ status }) => status)).toEqual(times(10, (index) => (index === 7 ? 500 : 201)))
+    expect((await held).status).toBe(500)
   } finally {
-    await changeSchema('alter table away rename to ticket_labels', 'drop function move_ticket cascade')
+    await changeSchema('alter table away rename to ticket_labels')
   }
   expect((await agent.get('/tickets')).body.meta.total).toBe(9)
 })
