@@ -17,8 +17,10 @@ import { deliverWebhook } from '../../src/delivery/webhooks/deliver'
 import { eventBody, publish } from '../../src/delivery/webhooks/publish'
 import { LOOPBACK } from '../support/receiver'
 import { withSettings } from '../support/settings'
+import { measureHeld } from './outbox-held'
 import { seedBacklog, seedFinished, seedWebhooks } from './outbox-seed'
 import { type Cpu, cpuOf, treeOf } from './processes'
+import { printUnmet } from './report'
 
 const DELIVERIES = Number(process.env.BENCH_DELIVERIES ?? 100_000)
 const FINISHED = Number(process.env.BENCH_FINISHED ?? 1_000_000)
@@ -71,6 +73,7 @@ for (const clients of [KINDS.webhook.slots, KINDS.webhook.lane_slots]) {
   )
 }
 await measureSingle()
+await measureHeld({ connection: connection(), holder: database.connection, organization_id, webhooks, body })
 console.log(`\nmaking ${FINISHED} finished deliveries`)
 await seedFinished(sql, organization_id, webhooks, body, FINISHED)
 const late = await measureBacklog(webhooks)
@@ -79,6 +82,7 @@ console.log(
   `                                  ${((100 * late.per_s) / many.per_s).toFixed(0)} % of the rate without them`,
 )
 
+printUnmet()
 receiver.kill()
 await closeDatabase(1)
 await database.stop()

@@ -20,8 +20,20 @@ export async function seedWebhooks(sql: Sql, organization_id: string, url: strin
   return ids
 }
 
-/** Events with a delivery each that is due, spread over webhooks. */
+/** Events with a delivery each that is due, spread over webhooks, in tables that know their rows. */
 export async function seedBacklog(
+  sql: Sql,
+  organization_id: string,
+  webhooks: string[],
+  body: string,
+  count: number,
+): Promise<void> {
+  await seedFlow(sql, organization_id, webhooks, body, count)
+  await sql`vacuum (analyze) outbox, deliveries, events`
+}
+
+/** The same, as more of them come. */
+export async function seedFlow(
   sql: Sql,
   organization_id: string,
   webhooks: string[],
@@ -41,7 +53,6 @@ export async function seedBacklog(
     )
     insert into outbox (organization_id, id, kind, lane_id)
     select ${organization_id}::uuid, id, 'webhook', webhook_id from given`
-  await sql`vacuum (analyze) outbox, deliveries, events`
 }
 
 /** Deliveries of the past, with their events and an attempt each. */

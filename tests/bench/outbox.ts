@@ -2,7 +2,8 @@
  * `bun run bench outbox`: webhook deliveries from commit to receiver. PostgreSQL with everything durable, the receiver
  * on HTTPS in one process, the drain in another, where the receiver's authority is one of the system's, as
  * for receivers on the internet. Settings: BENCH_DELIVERIES (100000) of each backlog, BENCH_FINISHED (1000000) rows of
- * history, BENCH_WEBHOOKS (50), BENCH_SINGLE (200) events on an idle service.
+ * history, BENCH_WEBHOOKS (50), BENCH_SINGLE (200) events on an idle service, BENCH_HELD_S (180) for which a
+ * transaction is held open.
  */
 import { spawn } from 'node:child_process'
 import path from 'node:path'

@@ -31,8 +31,8 @@ import { type Claimed, observeClaim } from './outbox-attempts'
 /** Seconds that a worker may be silent until others take its rows; renewed while an attempt takes longer. */
 export const LEASE_S = 60
 
-/** Rows to take from a lane, at most. */
-export type LaneRoom = { organization_id: string; lane_id: string; room: number }
+/** Rows to take from a lane, at most, and when the oldest of them was due, if a look has told that. */
+export type LaneRoom = { organization_id: string; lane_id: string; room: number; oldest_s?: number }
 
 type Leased = Omit<OutboxJob, 'due_ms'> & { waited_s: number | null }
 
@@ -49,17 +49,20 @@ export async function claim(
   lease_token: string,
 ): Promise<OutboxJob[]> {
   const started_ms = performance.now()
-  // The limit removes no row. Without it the planner expects so many rows that it reads the whole table.
+  // The limit removes no row. Without it the planner expects so many rows that it reads the whole table. What is older
+  // than the look found is finished or leased: while a transaction is held open, it stays in the index.
   const most = lanes.reduce((sum, { room }) => sum + room, 0)
   const claimed = await sql<(Leased & Claimed)[]>`
     with lane as materialized (
-      select * from unnest(${lanes.map((lane) => lane.lane_id)}::uuid[], ${lanes.map((lane) => lane.room)}::int[])
-        as x (lane_id, room)
+      select * from unnest(
+        ${lanes.map((lane) => lane.lane_id)}::uuid[], ${lanes.map((lane) => lane.room)}::int[],
+        ${lanes.map(({ oldest_s = 0 }) => oldest_s)}::float8[]
+      ) as x (lane_id, room, oldest_s)
     ), due as materialized (
       select o.id, o.is_taken_over from lane cross join lateral (
         select id, lease_token is not null as is_taken_over from outbox
         where organization_id = ${organization_id} and lane_id = lane.lane_id and kind = ${kind}
-          and run_at <= now() and lease_until <= now()
+          and run_at >= to_timestamp(lane.oldest_s) and run_at <= now() and lease_until <= now()
         order by run_at limit lane.room for update skip locked
       ) as o
       limit ${most}

@@ -25,7 +25,7 @@ export type Drain = {
 export function startDrain(connection: Connection, handlers: OutboxHandlers, options: WorkerOptions = {}): Drain {
   const workers = createWorkers(connection, handlers, options)
   const all = [...workers.values()]
-  const wakeKind = (kind: OutboxKind) => workers.get(kind)?.wake()
+  const wakeKind = (kind: OutboxKind, organization_id?: string) => workers.get(kind)?.wake(organization_id)
   const ignoreWakes = onWake(wakeKind)
   const listener = listenForWakes(wakeKind)
 

@@ -1,5 +1,7 @@
 /** Finds the lanes that have due work, and keeps them in the order of their turns. */
 import { type Among, readOfAll } from '../../base/db/all-organizations'
+import { isAway } from '../../base/db/cluster/away'
+import { isOneOf } from '../../base/db/few-rows'
 import type { Sql } from '../../base/db/transact'
 import type { LaneRoom } from './claim'
 import type { OutboxJob, OutboxKind } from './job'
@@ -16,6 +18,8 @@ const HEAD_ROWS = 1000
 const LOOK_EVERY_MS = 20
 const LOOK_MOST_MS = 3000
 const LOOK_SHARE = 20
+/** Work of which this process was told is younger, unless it was found since. */
+const TOLD_MOST_S = 60
 
 /** The lanes of one kind that have due work, the one whose turn it is first. */
 export class DueLanes {
@@ -27,8 +31,11 @@ export class DueLanes {
   readonly #lanes = new Map<string, DueLane>()
   /** There may be work that the last look did not see. */
   #is_stale = true
-  /** Earliest time of the next look. */
+  /** Organizations that were given work since the last look. */
+  readonly #told = new Set<string>()
+  /** Earliest time of the next look, and of one at the organizations that were given work. */
   #look_at_ms = 0
+  #told_at_ms = 0
   /** Waits for that time. */
   #timer: Timer | undefined
 
@@ -38,9 +45,10 @@ export class DueLanes {
     this.#onTime = onTime
   }
 
-  /** Notes that there may be new work. */
-  expect(): void {
+  /** Notes that there may be new work, of an organization if it is known. */
+  expect(organization_id?: string): void {
     this.#is_stale = true
+    if (organization_id !== undefined) this.#told.add(organization_id)
   }
 
   /** Lets the next look take place at once. */
@@ -54,18 +62,24 @@ export class DueLanes {
   }
 
   /**
-   * The lanes in the order of their turns, after a look when there may be new work and it is time for one.
+   * The lanes in the order of their turns, after a look when there may be new work and it is time for one. A look at
+   * all organizations may take long: on a cluster, which asks every part of the table, and while a transaction is held
+   * open, because what is finished stays in the index. Meanwhile those that were given work are looked at alone.
    * @param isUnknown tells whether a lane has never been tried
    */
   async look(isUnknown: (lane_id: string) => boolean): Promise<Iterable<DueLane>> {
     if (!this.#is_stale) return this.#lanes.values()
+    const now_ms = performance.now()
+    if (now_ms >= this.#look_at_ms) await this.#lookAtAll(isUnknown)
+    else if (this.#told.size > 0 && now_ms >= this.#told_at_ms) await this.#lookAtTold(isUnknown)
+    if (this.#is_stale) this.#waitForTurn()
+    return this.#lanes.values()
+  }
+
+  async #lookAtAll(isUnknown: (lane_id: string) => boolean): Promise<void> {
     const started_ms = performance.now()
-    if (started_ms < this.#look_at_ms) {
-      clearTimeout(this.#timer)
-      this.#timer = setTimeout(this.#onTime, this.#look_at_ms - started_ms)
-      return this.#lanes.values()
-    }
     this.#is_stale = false
+    this.#told.clear()
     try {
       this.#order(await findDueLanes(this.#sql, this.#kind), isUnknown)
     } catch (error) {
@@ -73,9 +87,25 @@ export class DueLanes {
       throw error
     }
     const ended_ms = performance.now()
-    const rest_ms = Math.max(LOOK_EVERY_MS, (ended_ms - started_ms) * LOOK_SHARE)
-    this.#look_at_ms = ended_ms + Math.min(rest_ms, LOOK_MOST_MS)
-    return this.#lanes.values()
+    this.#look_at_ms = ended_ms + Math.min(restAfter(ended_ms - started_ms), LOOK_MOST_MS)
+  }
+
+  async #lookAtTold(isUnknown: (lane_id: string) => boolean): Promise<void> {
+    const started_ms = performance.now()
+    const organization_ids = [...this.#told].filter((id) => !isAway(id))
+    this.#told.clear()
+    if (organization_ids.length === 0) return
+    const found = await readHead(this.#sql, this.#kind, () => recentOf(this.#sql, organization_ids))
+    this.#order([...this.#lanes.values(), ...found.filter(({ lane_id }) => !this.#lanes.has(lane_id))], isUnknown)
+    const ended_ms = performance.now()
+    this.#told_at_ms = ended_ms + restAfter(ended_ms - started_ms)
+  }
+
+  /** What was told during a look is looked for after the rest. */
+  #waitForTurn(): void {
+    const at_ms = this.#told.size > 0 ? Math.min(this.#told_at_ms, this.#look_at_ms) : this.#look_at_ms
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(this.#onTime, Math.max(0, at_ms - performance.now()))
   }
 
   /** Puts lanes that were served behind the others, and drops those that had less work than there was room for. */
@@ -114,6 +144,16 @@ export async function findDueLanes(sql: Sql, kind: OutboxKind): Promise<DueLane[
   const seen = head.reduce((sum, lane) => sum + lane.rows, 0)
   const lanes = seen < HEAD_ROWS ? head : await readOfAll(sql, (among) => readLanes(sql, kind, among))
   return lanes.sort((a, b) => b.oldest_s - a.oldest_s)
+}
+
+function restAfter(duration_ms: number): number {
+  return Math.max(LOOK_EVERY_MS, duration_ms * LOOK_SHARE)
+}
+
+/** Restricts a read to work that organizations were given just now. */
+function recentOf(sql: Sql, organization_ids: string[]) {
+  return sql`
+    and organization_id ${isOneOf(sql, organization_ids)} and run_at > now() - ${TOLD_MOST_S} * interval '1 second'`
 }
 
 function readHead(sql: Sql, kind: OutboxKind, among: Among) {

@@ -75,14 +75,14 @@ export class FairLanes {
     let unknown_most = suspect_slots * OVERFLOW - suspect
     let left = Math.min(most, FRESH_SLOTS - fresh)
     const rooms: LaneRoom[] = []
-    for (const { organization_id, lane_id, failing } of due) {
+    for (const { organization_id, lane_id, failing, oldest_s } of due) {
       if (left <= 0 || (free.trusted <= 0 && free.suspect <= 0)) break
       const lane = this.#known.get(lane_id) ?? this.#remember(lane_id, failing)
       const side = sideOf(lane)
       const bound = lane.health === 'unknown' ? Math.min(free[side], unknown_most) : free[side]
       const room = Math.min(lane.limit - lane.in_flight, bound, left)
       if (room <= 0) continue
-      rooms.push({ organization_id, lane_id, room })
+      rooms.push({ organization_id, lane_id, room, oldest_s })
       left -= room
       free[side] -= room
       if (lane.health === 'unknown') unknown_most -= room

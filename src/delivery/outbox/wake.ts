@@ -16,11 +16,13 @@ const NOTIFY_EVERY_MS = 100
 /** The time that stopping waits for UNLISTEN. */
 const UNLISTEN_MOST_MS = 1000
 
-const listeners = new Set<(kind: OutboxKind) => void>()
+type Listener = (kind: OutboxKind, organization_id?: string) => void
+
+const listeners = new Set<Listener>()
 const waiting = new Set<OutboxKind>()
 
 /** Calls `listener` when this process has committed work of a kind. Returns the function that ends it. */
-export function onWake(listener: (kind: OutboxKind) => void): () => void {
+export function onWake(listener: Listener): () => void {
   listeners.add(listener)
   return () => listeners.delete(listener)
 }
@@ -51,9 +53,12 @@ export function listenForWakes(listener: (kind: OutboxKind) => void): { stop(): 
   }
 }
 
-/** Wakes the workers for a kind. To be called after the commit that made the work visible. */
-export function wake(kind: OutboxKind): void {
-  for (const listener of listeners) listener(kind)
+/**
+ * Wakes the workers for a kind. To be called after the commit that made the work visible.
+ * @param organization_id whose work it is: workers of this process find that sooner than other work
+ */
+export function wake(kind: OutboxKind, organization_id?: string): void {
+  for (const listener of listeners) listener(kind, organization_id)
   if (waiting.size === 0) setTimeout(notify, NOTIFY_EVERY_MS)
   waiting.add(kind)
 }

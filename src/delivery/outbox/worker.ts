@@ -80,9 +80,9 @@ export class Worker {
     this.#settler = new Settler(connection, afterFault)
   }
 
-  /** Notes that there may be new work. */
-  wake(): void {
-    this.#due.expect()
+  /** Notes that there may be new work, of an organization if it is known. */
+  wake(organization_id?: string): void {
+    this.#due.expect(organization_id)
     this.#claimSoon()
   }
 

@@ -86,7 +86,9 @@ export async function publishEach(
   afterCommit(scope, () => {
     for (const listener of listeners) listener(scope.organization_id)
   })
-  if (published.some(({ deliveries }) => deliveries.length > 0)) afterCommit(scope, () => wake('webhook'))
+  if (published.some(({ deliveries }) => deliveries.length > 0)) {
+    afterCommit(scope, () => wake('webhook', scope.organization_id))
+  }
 }
 
 /**

@@ -77,8 +77,9 @@ async function storeMessage(
   const storage_key = `inbound/${newId()}`
   await promiseWithOthers({ sql: connection.sql, storage_key })
   const { size } = await storage().put(storage_key, raw)
-  const queue_id = await addToLedger({ connection, rows: rowsOf(envelope, { storage_key, size }) })
-  wake('inbound')
+  const rows = rowsOf(envelope, { storage_key, size })
+  const queue_id = await addToLedger({ connection, rows })
+  for (const { organization_id } of rows) wake('inbound', organization_id)
   return queue_id
 }
 
