@@ -12,6 +12,8 @@ export type SmtpLoad = {
   sessions: number
   /** One for all messages of a session, or a new one for each. */
   connections: 'kept' | 'new'
+  /** Plain text when left out. The tests' client sends HTML. */
+  content?: 'HTML'
 }
 
 /** `generator_ms` is processor time for each message. */
@@ -21,6 +23,13 @@ const SENDER = 'jack@customer.example'
 const SUBJECT = 'The order has not come'
 const LINE = 'All work and no play makes Jack a dull boy. All work and no play makes\r\n'
 
+/** As Outlook writes it: each element has its styles. */
+const PARAGRAPH =
+  '<p class=MsoNormal style="margin:0cm;font-size:11.0pt;font-family:Calibri,sans-serif"><span style="color:#1F497D">' +
+  `${LINE}${LINE}</span><o:p></o:p></p>\r\n<table border=0 style="border-collapse:collapse"><tr>` +
+  `<td style="padding:5px 10px;border:1px solid #cccccc" valign=top><a href="https://example.org/orders">${LINE}</a></td>` +
+  `<td style="padding:5px 10px">${LINE}</td></tr></table>\r\n`
+
 const SMTP_SOURCE = Bun.which('smtp-source', { PATH: `${process.env.PATH}:/usr/sbin:/usr/lib/postfix/sbin` })
 
 /** Names what sends. */
@@ -29,7 +38,7 @@ export const SMTP_GENERATOR = SMTP_SOURCE ? 'smtp-source' : 'own client'
 /** Resolves when every message got its 250. @throws Error when one was refused */
 export async function sendSmtpLoad(load: SmtpLoad): Promise<SmtpSent> {
   const started_ms = performance.now()
-  const cpu_ms = SMTP_SOURCE ? await sendWithPostfix(SMTP_SOURCE, load) : await sendHere(load)
+  const cpu_ms = SMTP_SOURCE && !load.content ? await sendWithPostfix(SMTP_SOURCE, load) : await sendHere(load)
   return { seconds: (performance.now() - started_ms) / 1000, generator_ms: cpu_ms / load.messages }
 }
 
@@ -46,13 +55,15 @@ async function sendWithPostfix(program: string, load: SmtpLoad): Promise<number>
 }
 
 async function sendHere(load: SmtpLoad): Promise<number> {
-  const text = LINE.repeat(Math.ceil(load.bytes / LINE.length))
+  const part = load.content ? PARAGRAPH : LINE
+  const text = part.repeat(Math.ceil(load.bytes / part.length))
+  const type = load.content ? 'Content-Type: text/html; charset=utf-8\r\n' : ''
   const before = process.cpuUsage()
   let left = load.messages
   const next = () => ({
     from: SENDER,
     to: load.recipient,
-    raw: `From: ${SENDER}\r\nSubject: ${SUBJECT}\r\nMessage-ID: <${crypto.randomUUID()}@customer.example>\r\n\r\n${text}`,
+    raw: `From: ${SENDER}\r\nSubject: ${SUBJECT}\r\nMessage-ID: <${crypto.randomUUID()}@customer.example>\r\n${type}\r\n${text}`,
   })
   const loop = async () => {
     using session = load.connections === 'kept' ? await startSession(load.port) : undefined

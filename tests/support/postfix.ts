@@ -1,6 +1,6 @@
 /** A real Postfix as relay, on loopback only. Its queue and configuration are in a temporary folder. */
 import { spawnSync } from 'node:child_process'
-import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { freePort } from './ports'
@@ -35,6 +35,8 @@ export type Relay = Disposable & {
   queued(): number
   /** Tries everything in the queue now. */
   flush(): void
+  /** The process above all of its others. */
+  pid: number
 }
 
 /** Why there can be no relay here, undefined when there can: Postfix wants to be started by root. */
@@ -43,8 +45,12 @@ export function whyNoRelay(): string | undefined {
   return process.getuid?.() === 0 ? undefined : 'Postfix has to be started by root'
 }
 
-/** Starts a relay that hands everything it accepts to an SMTP server on loopback. @param next_port that server's */
-export async function startRelay(next_port: number): Promise<Relay> {
+/**
+ * Starts a relay that hands everything it accepts to an SMTP server on loopback.
+ * @param next_port that server's
+ * @param own settings of Postfix (`main.cf`) beside those of the relay
+ */
+export async function startRelay(next_port: number, own: Record<string, string> = {}): Promise<Relay> {
   const dir = mkdtempSync(path.join(tmpdir(), 'relay-'))
   chmodSync(dir, 0o755)
   const port = await freePort()
@@ -75,6 +81,7 @@ export async function startRelay(next_port: number): Promise<Relay> {
     queue_run_delay: '1s',
     maillog_file: `${dir}/log`,
     maillog_file_prefixes: dir,
+    ...own,
   }
   const lines = Object.entries(settings).map(([name, value]) => `${name} = ${value}`)
   writeFileSync(`${dir}/config/main.cf`, `${lines.join('\n')}\n`)
@@ -85,6 +92,7 @@ export async function startRelay(next_port: number): Promise<Relay> {
     port,
     queued: () => count(dir),
     flush: () => postfix(dir, 'flush'),
+    pid: Number(readFileSync(`${dir}/queue/pid/master.pid`, 'utf8')),
     [Symbol.dispose]() {
       spawnSync(POSTFIX, ['-c', `${dir}/config`, 'stop'])
       rmSync(dir, { recursive: true, force: true })
