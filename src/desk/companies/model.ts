@@ -4,7 +4,7 @@ import { Instant, orNull, Uuid } from '../../base/shapes/answers'
 import { externalIdBeside, externalIdFilter, externalIdInput } from '../../base/shapes/external-id'
 import { body, nullable, optional, text } from '../../base/shapes/fields'
 import { currencyInput, rateInput, ticketPrefixInput } from '../../base/shapes/money'
-import { Paging, queryWithCustom } from '../../base/shapes/query'
+import { Paging, queryText, queryWithCustom } from '../../base/shapes/query'
 import { RecentTicket } from '../contacts/model'
 import { Custom, CustomChanges, CustomInput } from '../custom/model'
 
@@ -60,7 +60,11 @@ export const CompanyWithDetails = Type.Composite([
 ])
 export type CompanyWithDetails = typeof CompanyWithDetails.static
 
-export const CompanyFilter = queryWithCustom({ external_id: externalIdFilter, ...Paging })
+export const CompanyFilter = queryWithCustom({
+  search: queryText({ description: 'Part of the name or of a domain, without regard to case' }),
+  external_id: externalIdFilter,
+  ...Paging,
+})
 export type CompanyFilter = typeof CompanyFilter.static
 
 export const NewCompany = body({

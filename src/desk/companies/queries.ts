@@ -1,3 +1,4 @@
+import type { Sql } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
 import type { Scope } from '../../base/scope'
 import { type Page, page } from '../../base/shapes/page'
@@ -9,10 +10,11 @@ import type { Company, CompanyFilter, CompanyWithDetails } from './model'
 /** The companies of the organization that match, newest first. */
 export function listCompanies(scope: Scope, query: CompanyFilter): Promise<Page<Company>> {
   const { sql, organization_id } = scope
-  const { external_id, custom } = query
+  const { search, external_id, custom } = query
   const isFound = () => sql`
     ${hasWords(sql, sql`c.custom_words`, wordsOfFilter(organization_id, custom))}
-    ${external_id === undefined ? sql`` : sql`and c.external_id = ${external_id}`}`
+    ${external_id === undefined ? sql`` : sql`and c.external_id = ${external_id}`}
+    ${search === undefined ? sql`` : sql`and ${contains(sql, search)}`}`
   return page(scope, query, {
     name: 'companies',
     sort: { keys: [{ sql: sql`c.id`, field: 'id' }], direction: 'desc' },
@@ -27,6 +29,13 @@ export function listCompanies(scope: Scope, query: CompanyFilter): Promise<Page<
     count: () => sql<{ total: number }[]>`
       select count(*) as total from companies c where c.organization_id = ${organization_id} ${isFound()}`,
   })
+}
+
+/** Reads all companies of the organization, without an index. Domains are in lower case. */
+function contains(sql: Sql, search: string) {
+  const part = search.toLowerCase()
+  return sql`(strpos(lower(c.name), ${part}) > 0
+    or exists (select from unnest(c.domains) as domain where strpos(domain, ${part}) > 0))`
 }
 
 /** A company with its contacts, newest tickets and totals. @throws COMPANY_NOT_FOUND */

@@ -261,3 +261,26 @@ describe('linking contacts', () => {
     expect([single.contact_count, single.contacts.length]).toEqual([4500, 1000])
   })
 })
+
+describe('searching', () => {
+  test('finds a part of the name or of a domain, without regard to case, and counts it', async () => {
+    const { agent } = await createOrganization()
+    const { agent: other } = await createOrganization()
+    await createCompany(other, { name: 'Acme of others' })
+    await createCompany(agent, { name: 'Acme GmbH', domains: ['customer.example'] })
+    await createCompany(agent, { name: '100 % Bäcker_', domains: ['acme.example'] })
+    const found = async (search: string) => {
+      const { data, meta } = (await agent.get(`/companies?search=${encodeURIComponent(search)}`)).body
+      expect(meta.total).toBe(data.length)
+      return data.map(({ name }: { name: string }) => name)
+    }
+    expect(await found('ACME')).toEqual(['100 % Bäcker_', 'Acme GmbH'])
+    expect(await found('Customer.Example')).toEqual(['Acme GmbH'])
+    expect(await found('bäcker')).toEqual(['100 % Bäcker_'])
+    // These are no wildcards.
+    expect(await found('%')).toEqual(['100 % Bäcker_'])
+    expect(await found('_')).toEqual(['100 % Bäcker_'])
+    expect(await found('of others')).toEqual([])
+    expect((await agent.get(`/companies?search=${'a'.repeat(256)}`)).status).toBe(422)
+  })
+})
