@@ -19,7 +19,6 @@ import { GRANTS } from './http/request/permissions'
 import { allowDomain } from './mail/domains/commands'
 import { BACKUP_COMMANDS } from './operate/backup/backup-commands'
 import { CONVERT_COMMANDS } from './operate/convert/convert-command'
-import { DOCTOR_COMMAND } from './operate/doctor/doctor-command'
 import { IMPORT_COMMANDS } from './operate/import/import-command'
 import { PROFILE_COMMAND } from './operate/profile/profile-command'
 import { ACCOUNT_COMMANDS } from './operate/start/account-commands'
@@ -43,7 +42,6 @@ import { PSQL_COMMAND } from './operate/start/psql'
 import { reportSettings, settingsMarkdown, settingsText } from './operate/start/report'
 import { resendOutbox } from './operate/start/resend-outbox'
 import { rotateSecrets } from './operate/start/rotate-secrets'
-import { WHY_COMMAND } from './operate/why/why-command'
 import { createApiKeyForOperator } from './people/api-keys/commands'
 import { findFault } from './people/api-keys/model'
 import { makeProviderOptional } from './people/identity/commands'
@@ -104,7 +102,7 @@ const COMMANDS: Command[] = [
     name: 'migrate',
     options: '[--plan]',
     meaning:
-      'Brings the database to the schema of this release, and prints what it did. --plan only prints what would be done: which tables it would lock and read, the disk that it needs, and what is in its way. It ends with 1 when that stops it.',
+      'Brings the database to the schema of this release, and prints what it did. --plan only prints what would be done, and which tables it would lock.',
     needs: 'nothing',
     run: migrate,
   },
@@ -141,8 +139,14 @@ const COMMANDS: Command[] = [
     pool_size: config.DATABASE_POOL,
     run: (_options, connection) => drain(connection),
   },
-  DOCTOR_COMMAND,
-  WHY_COMMAND,
+  {
+    name: 'doctor',
+    options: '[--json]',
+    meaning:
+      'Looks for what is wrong, and says what to do. Changes nothing. Ends with 1 when there is an error; warnings alone end with 0.',
+    needs: 'nothing',
+    run: diagnose,
+  },
   PROFILE_COMMAND,
   {
     name: 'secrets rotate',
@@ -190,13 +194,8 @@ function print(result: unknown): void {
 async function migrate({ plan }: Options): Promise<unknown[]> {
   await dropRoot(plan ? 'refuse' : 'create')
   if (plan) {
-    const { steps, obstacles } = await planDatabase()
-    if (obstacles.some(({ stops }) => stops)) process.exitCode = 1
-    return [
-      ...steps,
-      ...obstacles,
-      { missing: steps.length, disk_bytes: steps.reduce((sum, { disk_bytes }) => sum + disk_bytes, 0) },
-    ]
+    const planned = await planDatabase()
+    return [...planned, { missing: planned.length }]
   }
   const database = await openDatabase({ other_service: 'join', no_database: 'create', pool_size: 1, limits: NO_LIMITS })
   await database.close()
@@ -262,6 +261,13 @@ async function makeApiKey(options: Options, connection: Connection): Promise<unk
 
 function wordsOf(option: string | boolean | undefined): string[] {
   return typeof option === 'string' ? option.split(',').flatMap((word) => word.trim() || []) : []
+}
+
+async function diagnose({ json }: Options): Promise<string> {
+  const { runDoctor } = await import('./operate/doctor/command')
+  const { output, exit_code } = await runDoctor(json ? 'json' : 'text')
+  process.exitCode = exit_code
+  return output
 }
 
 async function retryNow(options: Options, connection: Connection): Promise<unknown> {

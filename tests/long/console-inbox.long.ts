@@ -259,7 +259,7 @@ describe.skipIf(reason !== undefined)('the inbox', () => {
 
     const other = await desk.mail('The same again')
     await openTicket(page, other)
-    await page.getByRole('button', { name: 'More' }).click()
+    await page.getByRole('button', { name: 'More', exact: true }).click()
     await page.getByRole('button', { name: /^Merge / }).click()
     await page.getByLabel('Code of the other ticket').fill('NONE-1')
     await page.getByRole('button', { name: 'Go on' }).click()
@@ -333,7 +333,7 @@ describe.skipIf(reason !== undefined)('the inbox', () => {
     await desk.restart({ ACCESS_TOKEN_SECONDS: '1', REFRESH_TOKEN_SECONDS: '10' }, () =>
       page.getByText('The service cannot be reached').waitFor(),
     )
-    await page.getByText('The service cannot be reached').waitFor({ state: 'hidden' })
+    await page.locator('.trouble').waitFor({ state: 'hidden' })
     expect(await area.inputValue()).toBe('Still here')
 
     const short = await desk.open()

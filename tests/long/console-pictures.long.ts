@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { ADDRESS, choose, openPart, openTicket, sendNow, startConsole, whyNoConsole } from '../support/console'
+import { ADDRESS, choose, openSection, openTicket, sendNow, startConsole, whyNoConsole } from '../support/console'
 import { sendMail } from '../support/smtp'
 
 /** Size of both together. */
@@ -43,7 +43,7 @@ test.skipIf(reason !== undefined)('the README shows two small pictures of the co
     await page.getByText('4 tickets', { exact: true }).waitFor()
     await page.getByRole('button', { name: 'Dismiss' }).click()
     await page.screenshot({ path: path.join(folder, 'inbox.png') })
-    await openPart(page, 'Overview')
+    await openSection(page, 'Reports')
     await page.getByText(/new tickets: 4/).waitFor({ state: 'attached' })
     await page.screenshot({ path: path.join(folder, 'overview.png') })
     const sizes = ['inbox.png', 'overview.png'].map((name) => statSync(path.join(folder, name)).size)

@@ -134,11 +134,16 @@ export async function leave(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Sign out' }).click()
 }
 
-/** Opens a part of Operate. */
+/** Opens a section of the rail. */
+export async function openSection(page: Page, name: string): Promise<void> {
+  await page.getByRole('navigation', { name: 'Sections' }).getByRole('link', { name, exact: true }).click()
+}
+
+/** Opens a page of the settings. */
 export async function openPart(page: Page, name: string): Promise<void> {
-  await page.getByRole('link', { name: 'Settings', exact: true }).click()
-  await page.getByRole('navigation', { name: 'Operate' }).getByRole('link', { name, exact: true }).click()
-  await page.getByRole('heading', { name, exact: true }).waitFor()
+  await openSection(page, 'Settings')
+  await page.getByRole('navigation', { name: 'Settings' }).getByRole('link', { name, exact: true }).click()
+  await page.getByRole('heading', { name, exact: true, level: 1 }).waitFor()
 }
 
 /** Answers of the API that a browser logs as errors, although the console expects them. */

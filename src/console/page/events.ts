@@ -20,7 +20,7 @@ const TYPES = [
     (what) => `ticket.${what}`,
   ),
   ...['created', 'deleted', 'email_sent', 'email_failed', 'email_bounced', 'erased'].map((what) => `message.${what}`),
-  ...['contact.updated', 'contact.deleted', 'label.created', 'label.updated', 'label.deleted'],
+  ...['contact', 'company', 'label'].flatMap((what) => [`${what}.created`, `${what}.updated`, `${what}.deleted`]),
   ...['time_entry.created', 'time_entry.updated', 'time_entry.deleted'],
 ]
 const ADDRESS = `api/v1/events/stream?types=${TYPES.join()}`

@@ -129,8 +129,11 @@ export function readNowAndThen(read: () => unknown, least_ms: number, idle_ms: n
     read_ms = performance.now()
     void read()
   }
+  /** Events begin soon after the first reading: that is no reason for another. */
+  const hasRested = () => performance.now() - read_ms > least_ms
   const onTold = (told: Told | undefined) => {
-    if (told && !told.type.startsWith('ticket.') && told.type !== 'message.created') return
+    const is_about = told ? told.type.startsWith('ticket.') || told.type === 'message.created' : hasRested()
+    if (!is_about) return
     timer ??= setTimeout(run, Math.max(TOGETHER_MS, read_ms + least_ms - performance.now()))
   }
   const idle = setInterval(run, idle_ms)

@@ -38,12 +38,12 @@ export function Palette({ api }: View) {
       text: `${code} ${subject}`,
       icon: TicketIcon,
       // What the service has found fits, whatever its words are.
-      hint: words,
+      words,
       group: t('inbox.tickets'),
     })),
   ]
   return (
-    <Dialog title={t('frame.palette')} onClose={close}>
+    <Dialog title={t('frame.palette')} onClose={close} is_palette>
       <Options
         label={t('frame.palette_hint')}
         options={options}

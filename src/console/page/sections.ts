@@ -2,7 +2,7 @@
  * The sections of the rail, in their order. A new one is an entry here, with its text in `words/`: the first part of
  * its address, its icon, and its view, which is loaded when it is first opened.
  */
-import { type IconNode, Inbox as InboxIcon, Settings } from 'lucide'
+import { Building2, ChartColumn, Clock, type IconNode, Inbox as InboxIcon, Settings, Users } from 'lucide'
 import type { ComponentType } from 'preact'
 import { Inbox } from './inbox/inbox'
 import { lazy } from './lazy'
@@ -25,11 +25,39 @@ export type Section = {
 export const SECTIONS: Section[] = [
   { path: 'tickets', text: 'frame.inbox', key: 'i', icon: InboxIcon, View: Inbox, query: { status: 'open' } },
   {
-    path: 'operate',
-    text: 'frame.settings',
+    path: 'contacts',
+    text: 'contacts.title',
+    key: 'c',
+    icon: Users,
+    View: lazy(async () => (await import('./customers/contacts')).Contacts),
+  },
+  {
+    path: 'companies',
+    text: 'companies.title',
+    key: 'o',
+    icon: Building2,
+    View: lazy(async () => (await import('./customers/company-list')).Companies),
+  },
+  {
+    path: 'time',
+    text: 'time.title',
+    key: 't',
+    icon: Clock,
+    View: lazy(async () => (await import('./time/time-pages')).TimePages),
+  },
+  {
+    path: 'reports',
+    text: 'reports.title',
+    key: 'r',
+    icon: ChartColumn,
+    View: lazy(async () => (await import('./reports/overview')).Reports),
+    is_for_admins: true,
+  },
+  {
+    path: 'settings',
+    text: 'settings.title',
     key: 's',
     icon: Settings,
-    View: lazy(async () => (await import('./operate/admin-parts')).Operate),
-    is_for_admins: true,
+    View: lazy(async () => (await import('./settings/settings-pages')).Settings),
   },
 ]

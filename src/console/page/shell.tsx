@@ -1,7 +1,6 @@
 /** The frame around the views: the rail with the sections, and what belongs to the person. */
-import { LogOut, ShieldCheck } from 'lucide'
+import { LogOut, UserRound } from 'lucide'
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import { Account } from './account'
 import { useActs } from './acts'
 import { Api, trouble } from './api'
 import { useCell } from './cell'
@@ -97,13 +96,13 @@ function Rail(view: View) {
 const SAVE_MS = 3000
 
 /** The menu of the person: organizations, the account, and signing out once all is saved that was written. */
-function Person({ api, me, organization }: View) {
-  const [open, setOpen] = useState<'account' | 'question'>()
+function Person({ me, organization }: View) {
+  const [is_asking, setAsking] = useState(false)
   const leave = async () => {
     await sendAll()
     const late = new Promise<false>((resolve) => setTimeout(resolve, SAVE_MS, false))
     if (await Promise.race([saveWritings(), late])) await signOut()
-    else setOpen('question')
+    else setAsking(true)
   }
   const signals = useSignalItems()
   const others = me.organizations.length > 1 ? me.organizations : []
@@ -119,17 +118,20 @@ function Person({ api, me, organization }: View) {
             run: () => go(hrefOfSection(id, SECTIONS[0]!)),
           })),
           ...signals,
-          { text: t('frame.second_factor'), icon: ShieldCheck, run: () => setOpen('account') },
+          {
+            text: t('settings.account'),
+            icon: UserRound,
+            run: () => go(hrefOf(organization.id, ['settings', 'account'])),
+          },
           { text: t('frame.sign_out'), icon: LogOut, run: leave },
         ]}
       />
-      {open === 'account' && <Account api={api} onClose={() => setOpen(undefined)} />}
-      {open === 'question' && (
+      {is_asking && (
         <Question
           title={t('frame.sign_out_question')}
           answer={t('frame.sign_out')}
           run={signOut}
-          onClose={() => setOpen(undefined)}
+          onClose={() => setAsking(false)}
         >
           {t('frame.unsaved')}
         </Question>

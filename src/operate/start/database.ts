@@ -9,7 +9,7 @@ import { type ConnectionOptions, ConnectionUrlError, placeOf } from '../../base/
 import { grantToService } from '../../base/db/embedded/service-role'
 import { startEmbedded } from '../../base/db/embedded/supervise'
 import { type AppliedMigration, migrateDatabase } from '../../base/db/migrate'
-import { type Plan, planMigrations } from '../../base/db/migration-plan'
+import { type PlannedMigration, planMigrations } from '../../base/db/migration-plan'
 import {
   closeDatabase,
   connectDatabase,
@@ -20,7 +20,6 @@ import {
 } from '../../base/db/pool'
 import type { TimeLimits } from '../../base/db/pooler'
 import { withSession } from '../../base/db/session'
-import { freeBytes } from '../../base/disk/free-space'
 import { within } from '../../base/flow/within'
 import { useSecrets } from '../../base/secrets'
 import { SETTINGS } from '../../base/settings/table'
@@ -76,14 +75,13 @@ export async function openAsItIs(no_database: DatabaseUse['no_database']): Promi
 }
 
 /**
- * Lists what would be done to bring the database to the schema of this release, and what is in the way. Changes
- * nothing.
+ * Lists what would be done to bring the database to the schema of this release. Changes nothing.
  * @throws EmbeddedError, MigrationError, ConfigError with one line for the operator
  */
-export async function planDatabase(): Promise<Plan> {
+export async function planDatabase(): Promise<PlannedMigration[]> {
   const { target, close } = await openAsItIs('refuse')
   try {
-    return await planMigrations(target, undefined, config.DATABASE_URL ? undefined : await freeBytes())
+    return await planMigrations(target)
   } finally {
     await close()
   }
@@ -106,7 +104,7 @@ async function openEmbedded({ other_service, no_database, pool_size, limits }: D
   let migrated: AppliedMigration[]
   try {
     useSecrets(config.SECRET_KEY ?? generatedSecret(), config.SECRET_KEY_PREVIOUS)
-    migrated = await migrateDatabase(embedded.connection, undefined, await freeBytes())
+    migrated = await migrateDatabase(embedded.connection)
     connectDatabase(embedded.service, pool_size, { limits })
     await grantToService(connection().sql, embedded.connection)
   } catch (error) {

@@ -58,8 +58,7 @@ test.each([
   async (_, last, earlier) => {
     const url = await empty.create()
     await on(url, (sql) => makeOld(sql, last, earlier))
-    const { steps: plan, obstacles } = await planMigrations(url)
-    expect(obstacles).toEqual([])
+    const plan = await planMigrations(url)
     const applied = await migrateDatabase(url)
     expect(applied.map(({ migration }) => migration)).toEqual(plan.map(({ migration }) => migration))
     expect(await migrateDatabase(url)).toEqual([])

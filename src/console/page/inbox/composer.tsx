@@ -1,20 +1,23 @@
 /** Writes answers and notes: one reply and one note of the person in each ticket, which the service keeps as drafts. */
-import { MessageSquareReply, StickyNote } from 'lucide'
+import { ChevronDown, ListVideo, MessageSquareReply, Pin, Send, StickyNote } from 'lucide'
 import { useRef, useState } from 'preact/hooks'
 import { useActs } from '../acts'
 import { useCell } from '../cell'
 import { Action, Button } from '../ui/buttons'
+import { Icon } from '../ui/icons'
+import { STATUS_ICONS } from '../ui/marks'
+import { Menu } from '../ui/menus'
 import { attempt } from '../ui/toasts'
 import type { ComposerProps } from '../view-types'
 import { t } from '../words/catalogue'
 import { DraftState, Offers, useDrafts } from './drafts'
 import type { TextHandle } from './editing'
 import { takeBack } from './held-back'
-import { MacroBar, useMacro } from './macros'
+import { ChosenMacro, useMacro } from './macros'
 import { Recipients } from './recipients'
 import { missedOf, type NextStatus, useSend, WhatCame } from './sending'
 import { TextField } from './text-field'
-import { Files, useUpload } from './uploads'
+import { AttachButton, Files, useUpload } from './uploads'
 import type { Writing } from './writing'
 import { writingOf } from './writings'
 
@@ -64,9 +67,10 @@ export function Composer(props: ComposerProps) {
           attach={upload.files}
           macros={props.names.macros}
           chooseMacro={macro.begin}
+          tools={<AttachButton upload={upload} is_off={is_locked} />}
         />
-        <Files writing={writing} messages={ticket.messages} upload={upload} is_off={is_locked} />
-        <MacroBar {...macro} names={props.names} is_off={upload.is_busy || is_locked} />
+        <Files writing={writing} messages={ticket.messages} is_off={is_locked} />
+        <ChosenMacro {...macro} names={props.names} is_off={upload.is_busy || is_locked} />
         <Foot {...sending} is_note={is_note} ticket={ticket} writing={writing} is_off={is_off} />
         {sending.missed && (
           <WhatCame
@@ -119,6 +123,7 @@ type SendButtonsProps = Pick<ComposerProps, 'ticket'> & {
 
 function SendButtons({ is_note, ticket, send, is_off }: SendButtonsProps) {
   const [stays, setStays] = useState(!goes_on)
+  const is_active = ticket.status === 'open' || ticket.status === 'pending'
   const toggle = () => {
     goes_on = stays
     setStays(!stays)
@@ -126,23 +131,26 @@ function SendButtons({ is_note, ticket, send, is_off }: SendButtonsProps) {
   useActs([{ text: t(stays ? 'composer.go_on' : 'composer.stay'), run: toggle }])
   return (
     <p class="buttons">
-      <Action kind="main" run={() => send()} disabled={is_off}>
+      <Action kind="main" icon={is_note ? undefined : Send} run={() => send()} disabled={is_off}>
         {t(is_note ? 'composer.add_note' : 'composer.send')}
       </Action>
-      {!is_note && ticket.status === 'open' && (
-        <Action run={() => send('pending')} disabled={is_off}>
-          {t('composer.send_pending')}
-        </Action>
-      )}
-      {!is_note && ['open', 'pending'].includes(ticket.status) && (
+      {!is_note && is_active && (
         <Action run={() => send('resolved')} disabled={is_off}>
           {t('composer.send_resolved')}
         </Action>
       )}
       {!is_note && (
-        <label class="check hint">
-          <input type="checkbox" checked={!stays} onChange={toggle} /> {t('composer.then_next')}
-        </label>
+        <Menu
+          label={t('composer.more')}
+          button={<Icon of={ChevronDown} />}
+          items={[
+            ...(ticket.status === 'open' && !is_off
+              ? [{ text: t('composer.send_pending'), icon: STATUS_ICONS.pending, run: () => send('pending') }]
+              : []),
+            { text: t('composer.then_next'), icon: ListVideo, is_chosen: !stays, run: toggle },
+            { text: t('composer.then_stay'), icon: Pin, is_chosen: stays, run: toggle },
+          ]}
+        />
       )}
     </p>
   )

@@ -1,5 +1,6 @@
 /** The buttons that format what is written. */
 import { Bold, Code, type IconNode, Italic, Link, List, ListOrdered, TextQuote } from 'lucide'
+import type { ComponentChildren } from 'preact'
 import { Button } from '../ui/buttons'
 import { t } from '../words/catalogue'
 
@@ -20,9 +21,11 @@ type Props = {
   /** Goes back to plain text; absent when it is plain. */
   bePlain: (() => void) | undefined
   is_off: boolean
+  /** Other buttons of the same bar. */
+  children: ComponentChildren
 }
 
-export function Formatting({ run, bePlain, is_off }: Props) {
+export function Formatting({ run, bePlain, is_off, children }: Props) {
   return (
     <div class="formatting" role="toolbar" aria-label={t('format.formats')}>
       {FORMATS.map(([format, icon]) => (
@@ -35,6 +38,8 @@ export function Formatting({ run, bePlain, is_off }: Props) {
           onClick={() => run(format)}
         />
       ))}
+      {children}
+      <span class="grow" />
       {bePlain && <Button kind="bare" text={t('format.plain')} disabled={is_off} onClick={bePlain} />}
     </div>
   )

@@ -78,47 +78,45 @@ async function insteadOf(writing: Writing, messages: Message[], run: () => Promi
 
 type Result = { error: { message: string } | null }
 
-type BarProps = {
+type ChosenProps = {
   names: Names
   chosen: Chosen | undefined
-  begin: (id: string) => Promise<unknown>
   apply: () => Promise<void>
   drop: () => void
   is_off: boolean
 }
 
-/** The choice of a macro, or what the one that was chosen changes. */
-export function MacroBar({ names, chosen, begin, apply, drop, is_off }: BarProps) {
-  if (chosen) {
-    return (
-      <p class="kept">
-        <span>
-          <strong>{chosen.macro.name}</strong>:{' '}
-          {wordsOf(chosen.preview, names).join(', ') || t('macro.changes_nothing')}
-        </span>
-        <Action kind="main" run={apply} disabled={is_off}>
-          {t('macro.apply')}
-        </Action>
-        <Button text={t('macro.without')} onClick={drop} />
-      </p>
-    )
-  }
-  if (names.macros.length === 0) return null
+/** What the macro that was chosen changes; nothing when none is. */
+export function ChosenMacro({ names, chosen, apply, drop, is_off }: ChosenProps) {
+  if (!chosen) return null
   return (
-    <span class="macro-choice">
-      <Picker
-        label={t('macro.choose')}
-        button={
-          <>
-            <Icon of={Zap} /> {t('macro.macro')}
-          </>
-        }
-        act={{ text: t('macro.choose'), icon: Zap, keys: 'i' }}
-        options={names.macros.map(({ id, name }) => ({ value: id, text: name }))}
-        onChoose={begin}
-        disabled={is_off}
-      />
-    </span>
+    <p class="kept">
+      <span>
+        <strong dir="auto">{chosen.macro.name}</strong>:{' '}
+        {wordsOf(chosen.preview, names).join(', ') || t('macro.changes_nothing')}
+      </span>
+      <Action kind="main" run={apply} disabled={is_off}>
+        {t('macro.apply')}
+      </Action>
+      <Button text={t('macro.without')} onClick={drop} />
+    </p>
+  )
+}
+
+type ChoiceProps = { macros: Macro[]; choose: (id: string) => Promise<unknown>; is_off: boolean }
+
+/** The choice of a macro; nothing when there is none. */
+export function MacroChoice({ macros, choose, is_off }: ChoiceProps) {
+  if (macros.length === 0) return null
+  return (
+    <Picker
+      label={t('macro.choose')}
+      button={<Icon of={Zap} />}
+      act={{ text: t('macro.choose'), icon: Zap, keys: 'i' }}
+      options={macros.map(({ id, name }) => ({ value: id, text: name }))}
+      onChoose={choose}
+      disabled={is_off}
+    />
   )
 }
 

@@ -13,6 +13,9 @@ const LOADING = ['src', 'srcset', 'background', 'poster', 'data', 'href', 'actio
 const DROPPED =
   'script, style, link, meta, base, iframe, frame, object, embed, form, input, button, video, audio, source, svg, math, template'
 
+const COLOURED = /color|background/i
+const COLOURING = '[bgcolor], [color], [background], img:not([src^="data:"]), table'
+
 /** A longer message is scrolled in its frame: it must not push the rest of the ticket out of reach. */
 const MOST_PX = 6000
 
@@ -22,6 +25,8 @@ type Prepared = {
   styles: string[]
   /** Images that are not loaded yet. */
   waiting: number
+  /** Without colours of its own: it is shown in those of the page. */
+  is_plain: boolean
 }
 
 /** Prepares HTML for the frame: a tree without anything that runs, loads or leads away. */
@@ -39,7 +44,8 @@ function prepare(html: string, shows_images: boolean): Prepared {
       if (name.startsWith('on') || (LOADING.includes(name) && !is_kept)) element.removeAttribute(name)
     }
   }
-  return { body, styles, waiting }
+  const is_plain = styles.every((style) => !COLOURED.test(style)) && !body.querySelector(COLOURING)
+  return { body, styles, waiting, is_plain }
 }
 
 /**
@@ -77,7 +83,9 @@ function openBeside(link: HTMLAnchorElement): void {
 }
 
 /** Puts a prepared message into the frame. A script may set styles, an attribute may not. */
-function adopt(document: Document, { body, styles }: Prepared): void {
+function adopt(document: Document, { body, styles, is_plain }: Prepared): void {
+  document.documentElement.className = is_plain ? 'plain' : ''
+  document.querySelector<HTMLMetaElement>('meta[name="color-scheme"]')!.content = is_plain ? 'light dark' : 'light'
   const copy = document.importNode(body, true)
   for (const [place, element] of copy.querySelectorAll<HTMLElement>('*').entries()) {
     if (styles[place]) element.style.cssText = styles[place]
@@ -121,7 +129,7 @@ export function MessageFrame({ html, title }: { html: string; title: string }) {
       <iframe
         ref={frame}
         key={String(shows_images)}
-        class="message-frame"
+        class={prepared.is_plain ? 'message-frame is-plain' : 'message-frame'}
         title={title}
         sandbox="allow-same-origin allow-popups allow-popups-to-escape-sandbox"
         referrerpolicy="no-referrer"

@@ -27,19 +27,21 @@ const OwnImage = Image.extend({
   },
 })
 
+const MOST_WRITTEN = 100
+
 type Props = TextProps & { onReady: (editing: Editing | undefined) => void }
 
 export function RichText({ label, placeholder, value, is_off, write, onReady }: Props) {
   const box = useRef<HTMLDivElement>(null)
   const editor = useRef<Editor>(undefined)
   const [asks_link, setAsksLink] = useState(false)
-  /** What was written last: what differs from it comes from elsewhere. */
-  const written = useRef(value)
+  /** What was written here of late: another text comes from elsewhere. Drawing follows the typing a little later. */
+  const written = useRef([value])
   const writing = useRef(write)
   writing.current = write
   useEffect(() => {
     const made = makeEditor(box.current!, value, label, placeholder, (html) => {
-      written.current = html
+      written.current = [html, ...written.current].slice(0, MOST_WRITTEN)
       writing.current(html)
     })
     editor.current = made
@@ -50,9 +52,9 @@ export function RichText({ label, placeholder, value, is_off, write, onReady }: 
     }
   }, [])
   useEffect(() => {
-    if (value === written.current) return
-    written.current = value
-    editor.current!.commands.setContent(withoutStyles(value), { emitUpdate: false })
+    if (written.current.includes(value)) return
+    written.current = [value]
+    editor.current!.commands.setContent(simpleHtml(value), { emitUpdate: false })
   }, [value])
   useEffect(() => editor.current!.setEditable(!is_off, false), [is_off])
   const link = async (form: FormData) => {
@@ -84,7 +86,7 @@ function makeEditor(
     element,
     // The policy of the page allows no style that a script writes into it.
     injectCSS: false,
-    content: withoutStyles(html),
+    content: simpleHtml(html),
     extensions: [
       StarterKit.configure({ heading: false, horizontalRule: false, link: { openOnClick: false, autolink: true } }),
       OwnImage.configure({ inline: true }),
@@ -107,9 +109,22 @@ function htmlOf(editor: Editor): string {
   return editor.getHTML().replace(/<img src="[^"]*"([^>]*) data-address="([^"]*)">/g, '<img src="$2"$1>')
 }
 
-/** Without styles, which the policy forbids even in a document that is only parsed. */
-function withoutStyles(html: string): string {
-  return html.replace(/<[a-z][^<>]*>/gi, (tag) => tag.replace(/\sstyle\s*=\s*("[^"]*"|'[^']*'|[^\s>]+)/gi, ''))
+/** Attributes that the editor reads. The policy forbids others, such as handlers, even in what is only parsed. */
+const KEPT = /(?<=\s)(href|src|alt)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>]+))/gi
+
+/** The HTML with nothing but its elements and what these need. What is no tag is text. */
+function simpleHtml(html: string): string {
+  return html.replace(
+    /<(\/?[a-z][a-z0-9]*)((?:\s(?:"[^"]*"|'[^']*'|[^"'<>])*)?)>|</gi,
+    (_, name?: string, rest = '') => {
+      if (!name) return '&lt;'
+      const kept = [...rest.matchAll(KEPT)].map(([, attribute, ...values]) => {
+        const value = values.find((one: string | undefined) => one !== undefined) ?? ''
+        return ` ${attribute}="${value.replaceAll('"', '&quot;')}"`
+      })
+      return `<${name}${kept.join('')}>`
+    },
+  )
 }
 
 /** @param askLink asks for the address of a link */

@@ -5,6 +5,7 @@ import type { Participant } from '../../../desk/participants/model'
 import type { TicketWithMessages } from '../../../desk/tickets/model'
 import type { TicketTimeEntry, TimeEntry } from '../../../desk/time-entries/model'
 import type { Timer } from '../../../desk/timers/model'
+import { lazy } from '../lazy'
 import { useLive } from '../live'
 import { Action, Button } from '../ui/buttons'
 import { Field, Form } from '../ui/form-fields'
@@ -16,12 +17,15 @@ import { Timeline } from './timeline'
 
 const SELDOM_MS = 20_000
 
+const CustomerPanel = lazy(async () => (await import('../customers/customer-panel')).CustomerPanel)
+
 type Props = View & { ticket: TicketWithMessages; reload: () => Promise<void> }
 
 export function Side(props: Props) {
   const { ticket } = props
   return (
     <aside class="side" aria-label={t('side.about')}>
+      <CustomerPanel {...props} />
       <TimerPart {...props} />
       <TimePart {...props} />
       <Participants key={`${ticket.messages.length}`} {...props} />

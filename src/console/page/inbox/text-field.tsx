@@ -2,7 +2,7 @@
  * Where a message is written: plain text, until something is formatted. Then the editor is loaded and goes on with the
  * text. A slash at the start of a word offers the macros.
  */
-import type { RefObject } from 'preact'
+import type { ComponentChildren, RefObject } from 'preact'
 import { useEffect, useImperativeHandle, useRef, useState } from 'preact/hooks'
 import type { Macro } from '../../../desk/macros/model'
 import { lazy } from '../lazy'
@@ -10,17 +10,20 @@ import { Options } from '../ui/combobox'
 import { t } from '../words/catalogue'
 import type { Editing, TextHandle, TextProps } from './editing'
 import { type Format, Formatting } from './formatting'
+import { MacroChoice } from './macros'
 import { isHtml, toHtml } from './text-format'
 
 type Props = TextProps & {
   handle: RefObject<TextHandle | undefined>
   macros: Macro[]
   chooseMacro: (id: string) => Promise<unknown>
+  /** Buttons beside those that format. */
+  tools: ComponentChildren
 }
 
 const RichText = lazy(async () => (await import('./rich-text')).RichText)
 
-export function TextField({ handle, macros, chooseMacro, ...props }: Props) {
+export function TextField({ handle, macros, chooseMacro, tools, ...props }: Props) {
   const { value, write, is_off } = props
   const [is_choosing, setChoosing] = useState(false)
   const area = useRef<HTMLTextAreaElement>(null)
@@ -54,7 +57,10 @@ export function TextField({ handle, macros, chooseMacro, ...props }: Props) {
         run={(format) => inEditor((editor) => editor.run(format))}
         bePlain={is_rich ? bePlain : undefined}
         is_off={is_off}
-      />
+      >
+        {tools}
+        <MacroChoice macros={macros} choose={chooseMacro} is_off={is_off} />
+      </Formatting>
     </div>
   )
 }

@@ -32,7 +32,6 @@ export function TicketHead(props: Props) {
     <header class="head">
       <div class="line top">
         <h1 dir="auto">{subject}</h1>
-        <span class="grow" />
         <Presence {...props} />
         <Steps {...props} />
         <Menu

@@ -26,27 +26,20 @@ export function Row({ route, api, ticket, is_selected, select }: RowProps) {
     <li class={`row${is_open ? ' is-open' : ''}${is_new ? ' is-new' : ''}${is_selected ? ' is-selected' : ''}`}>
       <label class="pick">
         <span class="unseen">{t('inbox.select', { ticket: code })}</span>
-        <input
-          type="checkbox"
-          checked={is_selected}
-          onClick={(event) => {
-            event.preventDefault()
-            select(event.shiftKey)
-          }}
-        />
+        <input type="checkbox" checked={is_selected} onClick={(event) => select(event.shiftKey)} />
         <Avatar name={who} />
       </label>
       <a href={hrefOf(api.organization_id, ['tickets', id], route.query)} aria-current={is_open ? 'true' : undefined}>
         <span class="line">
-          <span class="who cut" dir="auto">
-            {who}
+          <span class="who cut">
+            <bdi>{who}</bdi>
           </span>
           {is_new && <span class="unseen">{t('inbox.unread')}</span>}
           <span class="grow" />
           <Time at={updated_at} />
         </span>
-        <span class="subject cut" dir="auto">
-          {subject}
+        <span class="subject cut">
+          <bdi>{subject}</bdi>
         </span>
         <span class="line">
           <StatusMark status={status} />

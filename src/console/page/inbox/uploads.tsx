@@ -1,5 +1,5 @@
 /** Files of what is written: chosen, dropped or pasted, and uploaded at once. */
-import { Paperclip, X } from 'lucide'
+import { LoaderCircle, Paperclip, X } from 'lucide'
 import { useState } from 'preact/hooks'
 import type { Attachment } from '../../../desk/attachments/model'
 import type { Message } from '../../../desk/messages/model'
@@ -41,41 +41,49 @@ export function useUpload(api: Api, writing: Writing, messages: Message[]) {
   }
 }
 
-type FilesProps = { writing: Writing; messages: Message[]; upload: Upload; is_off: boolean }
+/** The button that chooses files. */
+export function AttachButton({ upload, is_off }: { upload: Upload; is_off: boolean }) {
+  const label = t(upload.is_busy ? 'composer.uploading' : 'composer.attach')
+  return (
+    <label class="attach" title={label}>
+      <Icon of={upload.is_busy ? LoaderCircle : Paperclip} />
+      <span class="unseen">{label}</span>
+      <input
+        type="file"
+        multiple
+        disabled={upload.is_busy || is_off}
+        onChange={async (event) => {
+          const input = event.target as HTMLInputElement
+          await upload.files(input.files ?? [])
+          input.value = ''
+        }}
+      />
+    </label>
+  )
+}
 
-export function Files({ writing, messages, upload, is_off }: FilesProps) {
+type FilesProps = { writing: Writing; messages: Message[]; is_off: boolean }
+
+/** The files of what is written. Images in the text are shown there. */
+export function Files({ writing, messages, is_off }: FilesProps) {
   const { files, text } = useCell(writing.cell)
+  const shown = files.filter(({ id }) => !text.includes(id))
+  if (shown.length === 0) return null
   const remove = (id: string) => writing.write({ files: files.filter((file) => file.id !== id) }, messages)
   return (
     <div class="files">
-      <label class="attach">
-        <Icon of={Paperclip} />
-        <span>{t(upload.is_busy ? 'composer.uploading' : 'composer.attach')}</span>
-        <input
-          type="file"
-          multiple
-          disabled={upload.is_busy || is_off}
-          onChange={async (event) => {
-            const input = event.target as HTMLInputElement
-            await upload.files(input.files ?? [])
-            input.value = ''
-          }}
-        />
-      </label>
-      {files
-        // Images in the text are shown there.
-        .filter(({ id }) => !text.includes(id))
-        .map(({ id, filename, size }) => (
-          <span key={id} class="removable file" dir="auto">
-            {filename} <small>{bytes(size)}</small>
-            <Button
-              kind="bare"
-              icon={X}
-              label={t('composer.remove_file', { file: filename })}
-              onClick={() => remove(id)}
-            />
-          </span>
-        ))}
+      {shown.map(({ id, filename, size }) => (
+        <span key={id} class="removable file">
+          <bdi>{filename}</bdi> <small>{bytes(size)}</small>
+          <Button
+            kind="bare"
+            icon={X}
+            label={t('composer.remove_file', { file: filename })}
+            disabled={is_off}
+            onClick={() => remove(id)}
+          />
+        </span>
+      ))}
     </div>
   )
 }

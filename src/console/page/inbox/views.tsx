@@ -1,5 +1,16 @@
 /** Views of the inbox: those that everybody has, and those that were saved, with counts. */
-import { Bookmark, CircleCheck, CircleDashed, CircleDot, CircleUser, type IconNode, Inbox, Plus, UserX } from 'lucide'
+import {
+  Bookmark,
+  ChevronDown,
+  CircleCheck,
+  CircleDashed,
+  CircleDot,
+  CircleUser,
+  type IconNode,
+  Inbox,
+  Plus,
+  UserX,
+} from 'lucide'
 import { useEffect, useState } from 'preact/hooks'
 import type { TicketListMeta } from '../../../desk/tickets/model'
 import type { View as SavedView } from '../../../desk/views/model'
@@ -121,15 +132,18 @@ export function ViewColumn(props: Props) {
   )
 }
 
-/** The views as a menu, where there is no room for a column. */
+/** The name of the view, with the others as a menu where there is no room for a column. */
 export function ViewMenu(props: Props) {
   const views = viewsOf(props.names)
   const here = viewHere(views, props)
   return (
-    <span class="view-menu">
+    <span class="view-name">
+      <strong class="cut" dir="auto">
+        {here?.text ?? t('inbox.found')}
+      </strong>
       <Menu
         label={t('inbox.views')}
-        button={<strong dir="auto">{here?.text ?? t('inbox.found')} ▾</strong>}
+        button={<Icon of={ChevronDown} />}
         items={views.map(({ id, text, icon, filter }) => ({
           text,
           icon,

@@ -11,6 +11,8 @@ export type Option = {
   icon?: IconNode
   /** Stands before the text in the place of an icon. */
   mark?: ComponentChildren
+  /** What it is found by, beside its text. */
+  words?: string
   /** At the end of the line: a key, or what else is good to know. */
   hint?: string
   is_chosen?: boolean
@@ -34,7 +36,7 @@ export function Options({ label, options, onChoose, placeholder, onType }: Optio
   const list = useRef<HTMLDivElement>(null)
   const [words, setWords] = useState('')
   const [place, setPlace] = useState(0)
-  const fitting = options.filter(({ text, hint = '' }) => fits(`${text} ${hint}`, words)).slice(0, MOST_SHOWN)
+  const fitting = options.filter((one) => fits(`${one.text} ${one.words ?? ''}`, words)).slice(0, MOST_SHOWN)
   const now = Math.min(place, fitting.length - 1)
   useEffect(() => {
     list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest' })

@@ -5,10 +5,16 @@ import { t } from '../words/catalogue'
 import { Action, Button } from './buttons'
 import { clearFaults, clearNotices, Notices } from './toasts'
 
-type DialogProps = { title: string; children: ComponentChildren; onClose?: () => void }
+type DialogProps = {
+  title: string
+  children: ComponentChildren
+  onClose?: () => void
+  /** It stands at the top, and its title is for screen readers. */
+  is_palette?: boolean
+}
 
 /** A dialog. Escape closes it, and the focus goes back to where it was. */
-export function Dialog({ title, children, onClose }: DialogProps) {
+export function Dialog({ title, children, onClose, is_palette }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null)
   useEffect(() => {
     const before = document.activeElement as HTMLElement | null
@@ -22,13 +28,14 @@ export function Dialog({ title, children, onClose }: DialogProps) {
   return (
     <dialog
       ref={element}
+      class={is_palette ? 'palette-dialog' : undefined}
       aria-label={title}
       onCancel={(event) => {
         event.preventDefault()
         onClose?.()
       }}
     >
-      <h2>{title}</h2>
+      <h2 class={is_palette ? 'unseen' : undefined}>{title}</h2>
       {children}
       <Notices />
     </dialog>

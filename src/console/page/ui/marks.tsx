@@ -1,12 +1,12 @@
 /** Signs with a colour. The colour is never all that says it: a word stands there, or its shape and a title say it. */
 import {
+  ArrowDown,
+  ArrowUp,
   CircleCheck,
   CircleDashed,
   CircleDot,
   CircleSlash,
   type IconNode,
-  SignalHigh,
-  SignalLow,
   TriangleAlert,
 } from 'lucide'
 import type { ComponentChildren } from 'preact'
@@ -34,9 +34,9 @@ export const STATUS_ICONS: Record<Status, IconNode> = {
   closed: CircleSlash,
 }
 export const PRIORITY_ICONS: Record<Priority, IconNode | undefined> = {
-  low: SignalLow,
+  low: ArrowDown,
   normal: undefined,
-  high: SignalHigh,
+  high: ArrowUp,
   urgent: TriangleAlert,
 }
 

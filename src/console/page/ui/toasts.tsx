@@ -68,14 +68,11 @@ export async function attempt<T>(work: () => Promise<T>): Promise<T | undefined>
 export function Notices() {
   const shown = useCell(notices)
   return (
-    <div class="notices">
+    // Screen readers heed what is put into an element that was there before.
+    <div class="notices" role="status" aria-atomic="false">
       {shown.map((told) => (
         <Notice key={told.id} told={told} />
       ))}
-      {/* Screen readers heed what is put into an element that was there before. */}
-      <div class="unseen" role="status">
-        {shown.filter(({ is_error }) => !is_error).at(-1)?.text}
-      </div>
     </div>
   )
 }

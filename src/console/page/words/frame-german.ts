@@ -20,11 +20,9 @@ export const frameGerman: Translated<typeof frameEnglish> = {
   'frame.skip': 'Zum Inhalt springen',
   'frame.sections': 'Bereiche',
   'frame.inbox': 'Posteingang',
-  'frame.settings': 'Einstellungen',
   'frame.account': 'Ihr Konto, {name}',
   'frame.organization': 'Organisation',
   'frame.sign_out': 'Abmelden',
-  'frame.second_factor': 'Zweiter Faktor',
   'frame.sign_out_question': 'Abmelden?',
   'frame.unsaved':
     'Etwas, das Sie geschrieben haben, konnte nicht gespeichert werden. Es geht verloren, wenn Sie sich abmelden.',

@@ -5,7 +5,7 @@ export const inboxEnglish = {
   'inbox.mine': 'My open',
   'inbox.unassigned': 'Unassigned',
   'inbox.open': 'All open',
-  'inbox.pending': 'Waiting for the customer',
+  'inbox.pending': 'Waiting',
   'inbox.resolved': 'Resolved',
   'inbox.all': 'All tickets',
   'inbox.found': 'Found',

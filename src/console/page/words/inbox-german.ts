@@ -8,7 +8,7 @@ export const inboxGerman: Translated<typeof inboxEnglish> = {
   'inbox.mine': 'Meine offenen',
   'inbox.unassigned': 'Nicht zugewiesen',
   'inbox.open': 'Alle offenen',
-  'inbox.pending': 'Warten auf den Kunden',
+  'inbox.pending': 'Wartend',
   'inbox.resolved': 'Gelöst',
   'inbox.all': 'Alle Tickets',
   'inbox.found': 'Gefunden',

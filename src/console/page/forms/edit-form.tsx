@@ -1,0 +1,105 @@
+/** A form that is made of its fields' descriptions, and shows what the API finds wrong beside the field. */
+import type { ComponentChildren } from 'preact'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { Refusal } from '../api'
+import { Button } from '../ui/buttons'
+import { attempt } from '../ui/toasts'
+import { t } from '../words/catalogue'
+import { Input } from './input'
+import { type Body, bodyOf, changesOf, type Spec, valueAt } from './spec'
+
+type Props = {
+  specs: Spec[]
+  /** What the fields begin with. */
+  value?: Body
+  submit: string
+  /** Gets all that the form holds, and what of it differs from the beginning. */
+  send: (body: Body, changes: Body) => Promise<unknown>
+  onCancel?: () => void
+  is_dangerous?: boolean
+  children?: ComponentChildren
+}
+
+/** Faults by the name of their field. */
+type Faults = Record<string, string>
+
+export function EditForm({ specs, value = {}, submit, send, onCancel, is_dangerous, children }: Props) {
+  const element = useRef<HTMLFormElement>(null)
+  const first = useRef<Body>({})
+  const [body, setBody] = useState<Body>(() => beginning(specs, value))
+  const [faults, setFaults] = useState<Faults>({})
+  const [is_busy, setBusy] = useState(false)
+  const read = () => bodyOf(new FormData(element.current!), specs)
+  useLayoutEffect(() => {
+    first.current = read()
+    setBody(first.current)
+  }, [])
+  // Fields that have just appeared may decide about others.
+  useLayoutEffect(() => {
+    const now = read()
+    if (JSON.stringify(now) !== JSON.stringify(body)) setBody(now)
+  }, [body])
+
+  const onSubmit = async (event: SubmitEvent) => {
+    event.preventDefault()
+    setBusy(true)
+    setFaults({})
+    const now = read()
+    await attempt(async () => {
+      try {
+        await send(now, changesOf(first.current, now, specs))
+      } catch (error) {
+        const found = faultsOf(error, specs)
+        if (!found) throw error
+        setFaults(found)
+        element.current?.querySelector<HTMLElement>(`[name="${CSS.escape(Object.keys(found)[0]!)}"]`)?.focus()
+      }
+    })
+    setBusy(false)
+  }
+  return (
+    <form
+      ref={element}
+      class="edit"
+      onSubmit={onSubmit}
+      onInput={() => setBody(read())}
+      onChange={() => setBody(read())}
+    >
+      {specs.map((spec) =>
+        spec.when && !spec.when(body) ? null : (
+          <Input key={spec.name} spec={spec} value={valueAt(value, spec.name)} fault={faults[spec.name]} />
+        ),
+      )}
+      {children}
+      <p class="buttons">
+        <button type="submit" class={is_dangerous ? 'danger' : 'main'} disabled={is_busy}>
+          {submit}
+        </button>
+        {onCancel && <Button text={t('ui.cancel')} onClick={onCancel} />}
+      </p>
+    </form>
+  )
+}
+
+/** What decides before the first drawing which fields there are. */
+function beginning(specs: Spec[], value: Body): Body {
+  return structuredClone(Object.fromEntries(specs.map(({ name }) => [name.split('.')[0]!, value[name.split('.')[0]!]])))
+}
+
+/** @returns undefined when some fault belongs to no field */
+function faultsOf(error: unknown, specs: Spec[]): Faults | undefined {
+  if (!(error instanceof Refusal)) return undefined
+  const faults: Faults = {}
+  for (const { path, message } of error.details.errors ?? []) {
+    const place = path.slice(1).replaceAll('/', '.')
+    const spec = specs.find(
+      ({ name, stands_for }) => place === name || place === stands_for || place.startsWith(`${name}.`),
+    )
+    if (!spec) return undefined
+    const at = place.slice(spec.name.length + 1)
+    faults[spec.name] = [faults[spec.name], at && !/^\d+$/.test(at) ? `${at}: ${message}` : message]
+      .filter(Boolean)
+      .join('; ')
+  }
+  return Object.keys(faults).length > 0 ? faults : undefined
+}

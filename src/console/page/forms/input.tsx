@@ -1,0 +1,162 @@
+/** One field of a form, with its label, its hint and its fault. */
+import { useId, useState } from 'preact/hooks'
+import { t } from '../words/catalogue'
+import { CustomFields } from './custom-fields'
+import { Pick } from './pick'
+import { Picks } from './picks'
+import type { Spec } from './spec'
+
+type Props = { spec: Spec; value: unknown; fault: string | undefined }
+
+/** A single field has a label; one of several parts is a group with a legend. */
+export function Input({ spec, value, fault }: Props) {
+  const id = useId()
+  const described = [spec.hint && `${id}-hint`, fault && `${id}-fault`].filter(Boolean).join(' ') || undefined
+  const notes = (
+    <>
+      {spec.hint && (
+        <small class="hint" id={`${id}-hint`}>
+          {spec.hint}
+        </small>
+      )}
+      {fault && (
+        <small class="fault" id={`${id}-fault`} role="alert">
+          {fault}
+        </small>
+      )}
+    </>
+  )
+  if (spec.kind === 'many' || spec.kind === 'picks' || spec.kind === 'custom') {
+    return (
+      <fieldset class={spec.kind === 'many' ? 'field checks' : 'field'} aria-describedby={described}>
+        <legend>{spec.label}</legend>
+        <Group spec={spec} value={value} />
+        {notes}
+      </fieldset>
+    )
+  }
+  return (
+    <div class="field">
+      {spec.kind === 'check' ? (
+        <label class="check">
+          <input type="checkbox" name={spec.name} defaultChecked={value === true} aria-describedby={described} />
+          {spec.label}
+        </label>
+      ) : (
+        <>
+          <label for={id}>{spec.label}</label>
+          <Control id={id} spec={spec} value={value} described={described} is_faulty={!!fault} />
+        </>
+      )}
+      {notes}
+    </div>
+  )
+}
+
+type GroupProps = { spec: Extract<Spec, { kind: 'many' | 'picks' | 'custom' }>; value: unknown }
+
+function Group({ spec, value }: GroupProps) {
+  if (spec.kind === 'custom') return <CustomFields name={spec.name} value={(value ?? {}) as Record<string, never>} />
+  const chosen = (value ?? []) as string[]
+  if (spec.kind === 'picks') return <PicksField {...spec} value={chosen} />
+  return (
+    <>
+      {spec.options.map((one) => (
+        <label key={one.value} class="check">
+          <input type="checkbox" name={spec.name} value={one.value} defaultChecked={chosen.includes(one.value)} />
+          <span dir="auto">{one.text}</span>
+        </label>
+      ))}
+    </>
+  )
+}
+
+type PicksProps = Extract<Spec, { kind: 'picks' }> & { value: string[] }
+
+function PicksField({ name, label, find, nameOf, value }: PicksProps) {
+  const [chosen, setChosen] = useState(value)
+  return (
+    <>
+      <Picks label={label} find={find} nameOf={nameOf} chosen={chosen} onChange={setChosen} />
+      {chosen.map((id) => (
+        <input key={id} type="hidden" name={name} value={id} />
+      ))}
+    </>
+  )
+}
+
+type ControlProps = { id: string; spec: Spec; value: unknown; described: string | undefined; is_faulty: boolean }
+
+function Control({ id, spec, value, described, is_faulty }: ControlProps) {
+  const given = {
+    id,
+    name: spec.name,
+    required: spec.required,
+    'aria-describedby': described,
+    'aria-invalid': is_faulty || undefined,
+  }
+  const text = textOf(value)
+  switch (spec.kind) {
+    case 'area':
+      return (
+        <textarea
+          {...given}
+          rows={spec.rows ?? 4}
+          maxLength={spec.max}
+          placeholder={spec.placeholder}
+          dir="auto"
+          defaultValue={text}
+        />
+      )
+    case 'lines': {
+      const lines = ((value ?? []) as string[]).join('\n')
+      return <textarea {...given} rows={spec.rows ?? 3} placeholder={spec.placeholder} defaultValue={lines} />
+    }
+    case 'choice':
+      return (
+        <select {...given} defaultValue={text}>
+          {spec.options.map((one) => (
+            <option key={one.value} value={one.value} disabled={one.disabled} selected={one.value === text}>
+              {one.text}
+            </option>
+          ))}
+        </select>
+      )
+    case 'pick':
+      return <Pick {...given} find={spec.find} shown={spec.shown} />
+    case 'number':
+      return <input {...given} type="number" min={spec.min} max={spec.max} step={spec.step ?? 1} defaultValue={text} />
+    case 'secret':
+      return (
+        <input {...given} type="password" maxLength={spec.max} autoComplete={spec.autoComplete ?? 'new-password'} />
+      )
+    default:
+      return <TextInput given={given} spec={spec as TextSpec} text={text} />
+  }
+}
+
+type TextSpec = Extract<Spec, { kind: 'text' }>
+
+function TextInput({ given, spec, text }: { given: object; spec: TextSpec; text: string }) {
+  const { kind, max, placeholder, equals } = spec
+  return (
+    <input
+      {...given}
+      // The types of a role differ by the type of the input: any one will do.
+      type={kind as 'text'}
+      maxLength={max}
+      placeholder={placeholder}
+      autoComplete="off"
+      dir={kind === 'text' ? 'auto' : undefined}
+      defaultValue={text}
+      onInput={(event) => {
+        const input = event.currentTarget
+        if (equals !== undefined) input.setCustomValidity(input.value === equals ? '' : t('form.equals'))
+      }}
+    />
+  )
+}
+
+function textOf(value: unknown): string {
+  return value === null || value === undefined ? '' : String(value)
+}

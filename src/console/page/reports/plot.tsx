@@ -1,0 +1,91 @@
+/** A plot over time, with its figures as a table for those who do not see it. */
+import { useEffect, useRef } from 'preact/hooks'
+import uPlot from 'uplot'
+import type { Stats } from '../../../desk/stats/model'
+import { t } from '../words/catalogue'
+
+/** The palette of labels, which is told apart in light and dark. */
+const COLORS = {
+  red: '#EF4444',
+  orange: '#F97316',
+  green: '#22C55E',
+  blue: '#3B82F6',
+  purple: '#8B5CF6',
+  gray: '#6B7280',
+}
+
+type Series = [name: string, color: keyof typeof COLORS, values: (number | null)[]]
+
+const HEIGHT = 180
+
+export function Plot({ title, unit, stats, series }: { title: string; unit?: string; stats: Stats; series: Series[] }) {
+  const place = useRef<HTMLDivElement>(null)
+  const plot = useRef<uPlot>(null)
+  const from = Date.parse(stats.from) / 1000
+  const times = series[0]![2].map((_, step) => from + step * stats.step_seconds)
+  const data = [times, ...series.map(([, , values]) => values)] as uPlot.AlignedData
+  const shape = `${stats.period} ${series.map(([name]) => name).join()}`
+
+  useEffect(() => {
+    const drawn = new uPlot(optionsOf(place.current!, series, unit), data, place.current!)
+    plot.current = drawn
+    const observer = new ResizeObserver(([entry]) =>
+      drawn.setSize({ width: Math.floor(entry!.contentRect.width), height: HEIGHT }),
+    )
+    observer.observe(place.current!)
+    return () => {
+      observer.disconnect()
+      drawn.destroy()
+    }
+  }, [shape])
+  useEffect(() => plot.current?.setData(data), [stats])
+
+  return (
+    <figure class="plot">
+      <figcaption>
+        {title}
+        {unit && <small> {unit}</small>}
+      </figcaption>
+      <div ref={place} aria-hidden="true" />
+      <p class="unseen">{series.map(([name, , values]) => `${name}: ${wordsOf(values, unit)}`).join('; ')}</p>
+    </figure>
+  )
+}
+
+function wordsOf(values: (number | null)[], unit?: string): string {
+  const known = values.filter((value) => value !== null)
+  const sum = known.reduce((one, other) => one + other, 0)
+  if (!unit) return t('list.total', { count: sum })
+  return known.length > 0 ? t('reports.on_average', { value: Math.round(sum / known.length), unit }) : t('reports.none')
+}
+
+function optionsOf(element: HTMLElement, series: Series[], unit: string | undefined): uPlot.Options {
+  const style = getComputedStyle(element)
+  const ink = style.getPropertyValue('--faint').trim()
+  const line = style.getPropertyValue('--line').trim()
+  const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } }
+  return {
+    width: Math.max(200, Math.floor(element.clientWidth)),
+    height: HEIGHT,
+    cursor: { drag: { x: false, y: false } },
+    scales: { y: { range: (_plot, _min, max) => [0, Math.max(max, 1) * 1.1] } },
+    axes: [
+      axis,
+      {
+        ...axis,
+        size: 48,
+        values: (_plot, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? String(tick) : '')),
+      },
+    ],
+    series: [
+      {},
+      ...series.map(([label, color]) => ({
+        label: unit ? `${label} (${unit})` : label,
+        stroke: COLORS[color],
+        width: 2,
+        spanGaps: false,
+        points: { size: 4 },
+      })),
+    ],
+  }
+}

@@ -1,0 +1,101 @@
+/** The audit log: who did what in the organization. */
+import type { AuditLogEntry } from '../../../people/audit-log/model'
+import { Filters, filterOf } from '../forms/filters'
+import type { Spec } from '../forms/spec'
+import { useRows } from '../lists'
+import { Table } from '../rows'
+import { useUsers } from '../time/use-users'
+import { Time } from '../ui/measures'
+import type { View } from '../view-types'
+import { t } from '../words/catalogue'
+
+const ACTIONS = `auth.login auth.login_failed auth.logout auth.session_ended auth.password_changed auth.password_reset
+  auth.second_factor_enabled auth.second_factor_disabled auth.second_factor_reset identity_provider.updated
+  identity_provider.deleted user.identity_linked user.identity_unlinked user.created user.updated user.removed
+  user.left invitation.created invitation.resent invitation.revoked invitation.accepted invitation.declined
+  organization.updated mailbox.created mailbox.updated mailbox.deleted webhook.created webhook.updated webhook.deleted
+  webhook.replayed webhook.failed domain.created domain.updated domain.deleted api_key.created api_key.updated
+  api_key.revoked api_key.request inbound_message.raw_read inbound_message.imported inbound_message.released
+  sender_rule.created sender_rule.deleted time_entries.exported contact.exported contact.erased contact.merged
+  contact_token.created contact_token.revoked retention.updated retention.applied`.split(/\s+/)
+
+export function AuditLog(view: View) {
+  const { api, route } = view
+  const users = useUsers(api)
+  const specs: Spec[] = [
+    {
+      kind: 'choice',
+      name: 'actor_id',
+      label: t('audit.who'),
+      options: [{ value: '', text: t('time.everybody') }, ...users.map(({ id, name }) => ({ value: id, text: name }))],
+    },
+    {
+      kind: 'choice',
+      name: 'action',
+      label: t('audit.what'),
+      options: [{ value: '', text: t('mail.all') }, ...ACTIONS.map((value) => ({ value, text: value }))],
+    },
+    { kind: 'text', name: 'resource_id', label: t('audit.resource_id') },
+    { kind: 'date', name: 'created_after', label: t('time.from') },
+    { kind: 'date', name: 'created_before', label: t('time.to') },
+  ]
+  const list = useRows<AuditLogEntry>(api, '/audit-log', filterOf(route.query, specs))
+  return (
+    <>
+      <Filters {...view} specs={specs} label={t('audit.filter')} />
+      <Table
+        list={list}
+        caption={t('settings.audit')}
+        head={[t('audit.when'), t('audit.who'), t('audit.what'), t('audit.changes'), t('audit.from')]}
+        empty={t('audit.none')}
+        row={({ created_at, actor, action, resource, changes, ip, user_agent, request_id }) => (
+          <>
+            <td>
+              <Time at={created_at} />
+            </td>
+            <td dir="auto">{actor.name ?? actor.type}</td>
+            <td>
+              {action}
+              {resource && <small>{`${resource.type} ${resource.id}`}</small>}
+            </td>
+            <td class="wide">{changes && <Changes changes={changes} />}</td>
+            <td class="wide">
+              {ip}
+              {user_agent && <small>{user_agent}</small>}
+              {request_id && <small>{request_id}</small>}
+            </td>
+          </>
+        )}
+      />
+    </>
+  )
+}
+
+/** Fields that were changed, from and to; other facts as they are. */
+function Changes({ changes }: { changes: Record<string, unknown> }) {
+  return (
+    <ul>
+      {Object.entries(changes).map(([name, value]) => {
+        const { from, to } = (value ?? {}) as { from?: unknown; to?: unknown }
+        const is_change = typeof value === 'object' && value !== null && ('from' in value || 'to' in value)
+        return (
+          <li key={name} dir="auto">
+            <code>{name}</code>: {is_change ? [from, to].filter(isGiven).map(written).join(' → ') : written(value)}
+          </li>
+        )
+      })}
+    </ul>
+  )
+}
+
+/** Longer values are cut: they stand where the thing is edited. */
+const MOST_CHARACTERS = 160
+
+function isGiven(value: unknown): boolean {
+  return value !== null && value !== undefined
+}
+
+function written(value: unknown): string {
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  return text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS)} …` : text
+}

@@ -1,0 +1,115 @@
+/** Macros: prepared answers, and what they change of a ticket. */
+import type { Label } from '../../../desk/labels/model'
+import type { Macro } from '../../../desk/macros/model'
+import type { Body, Option, Spec } from '../forms/spec'
+import { useRows } from '../lists'
+import { useUsers } from '../time/use-users'
+import type { View } from '../view-types'
+import { t } from '../words/catalogue'
+import { Managed } from './managed'
+
+const STATUSES = ['open', 'pending', 'resolved', 'closed'] as const
+const PRIORITIES = ['low', 'normal', 'high', 'urgent'] as const
+const NOBODY = 'nobody'
+
+export function MacroSettings({ api }: View) {
+  const users = useUsers(api)
+  const labels = useRows<Label>(api, '/labels', {}, ({ type }) => type.startsWith('label.')).rows ?? []
+  const people = users.filter(({ active }) => active).map(({ id, name }) => ({ value: id, text: name }))
+  const label_options = labels.map(({ id, name }) => ({ value: id, text: name }))
+  return (
+    <Managed<Macro>
+      api={api}
+      path="/macros"
+      caption={t('settings.macros')}
+      adding={t('macro.add')}
+      empty={t('macro.none')}
+      head={[t('field.name'), t('macro.text'), t('macro.changes')]}
+      nameOf={({ name }) => name}
+      cells={({ name, body, is_internal, changes }) => (
+        <>
+          <td dir="auto">{name}</td>
+          <td class="wide" dir="auto">
+            <span class="excerpt">{body}</span>
+            {body !== null && <small>{t(is_internal ? 'macro.note' : 'macro.answer')}</small>}
+          </td>
+          <td class="wide" dir="auto">
+            {wordsOf(changes, [...people, ...label_options]).join(', ')}
+          </td>
+        </>
+      )}
+      specs={() => specsOf(people, label_options)}
+      startOf={(one) => one && { ...one, ...flat(one.changes) }}
+      toBody={nested}
+      deleteMeans={() => t('macro.delete_means')}
+    />
+  )
+}
+
+function specsOf(people: Option[], labels: Option[]): Spec[] {
+  const unchanged = { value: '', text: t('macro.unchanged') }
+  return [
+    { kind: 'text', name: 'name', label: t('field.name'), max: 255, required: true },
+    {
+      kind: 'area',
+      name: 'body',
+      label: t('macro.text'),
+      hint: t('macro.text_hint', { variable: '{{contact.name}}' }),
+      max: 100_000,
+      rows: 6,
+    },
+    { kind: 'check', name: 'is_internal', label: t('macro.is_note') },
+    {
+      kind: 'choice',
+      name: 'changes.status',
+      label: t('field.status'),
+      options: [unchanged, ...STATUSES.map((value) => ({ value, text: t(`status.${value}`) }))],
+    },
+    {
+      kind: 'choice',
+      name: 'changes.priority',
+      label: t('field.priority'),
+      options: [unchanged, ...PRIORITIES.map((value) => ({ value, text: t(`priority.${value}`) }))],
+    },
+    {
+      kind: 'choice',
+      name: 'changes.assignee_id',
+      label: t('field.assignee'),
+      options: [unchanged, { value: NOBODY, text: t('macro.nobody') }, ...people],
+    },
+    { kind: 'many', name: 'changes.add_label_ids', label: t('macro.add_labels'), options: labels },
+    { kind: 'custom', name: 'changes.custom', label: t('field.custom'), hint: t('macro.custom_hint') },
+  ]
+}
+
+/** An assignee of null unassigns; in the form it is a word of its own. */
+function flat(changes: Macro['changes']): Body {
+  return { changes: { ...changes, ...(changes.assignee_id === null && { assignee_id: NOBODY }) } }
+}
+
+/** The changes that a form holds: fields that stay as they are, are left out. */
+function nested(body: Body): Body {
+  if (!body.changes) return body
+  const { add_label_ids, custom, ...words } = body.changes as { add_label_ids: string[]; custom: object } & Body
+  const chosen = Object.entries(words).filter(([, value]) => value !== null)
+  return {
+    ...body,
+    changes: {
+      ...Object.fromEntries(chosen.map(([name, value]) => [name, value === NOBODY ? null : value])),
+      ...(add_label_ids.length > 0 && { add_label_ids }),
+      ...(Object.keys(custom).length > 0 && { custom }),
+    },
+  }
+}
+
+function wordsOf({ status, priority, assignee_id, add_label_ids = [], custom }: Macro['changes'], names: Option[]) {
+  const nameOf = (id: string) => names.find(({ value }) => value === id)?.text ?? t('macro.somebody_gone')
+  return [
+    status && t(`status.${status}`),
+    priority && t(`priority.${priority}`),
+    assignee_id === null && t('macro.nobody'),
+    assignee_id && nameOf(assignee_id),
+    ...add_label_ids.map(nameOf),
+    ...Object.keys(custom ?? {}),
+  ].filter((word) => typeof word === 'string')
+}

@@ -1,0 +1,108 @@
+/** Settings: what each person may change, and for admins all that the organization runs on. */
+import type { ComponentType } from 'preact'
+import { hrefOf } from '../route'
+import { FirstSteps } from '../start/way-to-mail'
+import { isAdmin, type View } from '../view-types'
+import { t } from '../words/catalogue'
+import { AccountSettings } from './account-settings'
+import { AuditLog } from './audited'
+import { Domains } from './domain-list'
+import { FactorSettings } from './factor-settings'
+import { Imports } from './imports'
+import { Inbound } from './inbound'
+import { Keys } from './keys'
+import { LabelSettings } from './label-settings'
+import { MacroSettings } from './macro-settings'
+import { Mailboxes } from './mailboxes'
+import { OrganizationSettings } from './organization'
+import { Outbound } from './outbound-list'
+import { People } from './people'
+import { SignInSettings } from './provider'
+import { RetentionSettings } from './retention-settings'
+import { SenderRules } from './sender-rules'
+import { Sessions } from './session-list'
+import { ViewSettings } from './view-settings'
+import { Webhooks } from './webhooks'
+
+type Part = readonly [name: Name, View: ComponentType<View>]
+type Name = (typeof NAMES)[number]
+const NAMES = [
+  ...(['start', 'account', 'factor', 'sessions', 'labels', 'macros', 'views'] as const),
+  ...(['mailboxes', 'domains', 'inbound', 'outbound', 'senders'] as const),
+  ...(['organization', 'people', 'signin', 'keys', 'webhooks', 'retention', 'imports', 'audit'] as const),
+]
+
+const YOURS: Part[] = [
+  ['account', AccountSettings],
+  ['factor', FactorSettings],
+  ['sessions', Sessions],
+]
+const WORK: Part[] = [
+  ['labels', LabelSettings],
+  ['macros', MacroSettings],
+  ['views', ViewSettings],
+]
+const MAIL: Part[] = [
+  ['mailboxes', Mailboxes],
+  ['domains', Domains],
+  ['inbound', Inbound],
+  ['outbound', Outbound],
+  ['senders', SenderRules],
+]
+const ORGANIZATION: Part[] = [
+  ['start', FirstSteps],
+  ['organization', OrganizationSettings],
+  ['people', People],
+  ['signin', SignInSettings],
+  ['keys', Keys],
+  ['webhooks', Webhooks],
+  ['retention', RetentionSettings],
+  ['imports', Imports],
+  ['audit', AuditLog],
+]
+
+const GROUPS = [
+  { name: 'yours', parts: YOURS, is_for_admins: false },
+  { name: 'work', parts: WORK, is_for_admins: false },
+  { name: 'mail', parts: MAIL, is_for_admins: true },
+  { name: 'organization', parts: ORGANIZATION, is_for_admins: true },
+] as const
+
+export function Settings(view: View) {
+  const { api, route, organization } = view
+  const groups = GROUPS.filter(({ is_for_admins }) => !is_for_admins || isAdmin(organization))
+  const parts = groups.flatMap(({ parts }) => parts)
+  const named = parts.find(([name]) => name === route.path[1])
+  const [name, Part] = named ?? parts[0]!
+  const is_unknown = route.path[1] !== undefined && !named
+  return (
+    <div class="settings">
+      <nav class="settings-nav" aria-label={t('settings.title')}>
+        {groups.map((group) => (
+          <div key={group.name}>
+            <h2>{t(`settings.group_${group.name}`)}</h2>
+            {group.parts.map(([one]) => (
+              <a
+                key={one}
+                href={hrefOf(api.organization_id, ['settings', one])}
+                aria-current={one === name && !is_unknown ? 'page' : undefined}
+              >
+                {t(`settings.${one}`)}
+              </a>
+            ))}
+          </div>
+        ))}
+      </nav>
+      <section class="page" aria-label={is_unknown ? t('settings.title') : t(`settings.${name}`)}>
+        {is_unknown ? (
+          <p class="empty">{t('settings.not_yours')}</p>
+        ) : (
+          <>
+            <h1>{t(`settings.${name}`)}</h1>
+            <Part {...view} />
+          </>
+        )}
+      </section>
+    </div>
+  )
+}

@@ -1,0 +1,175 @@
+/** One webhook: its state, what can be done with it, and its deliveries. */
+import { useState } from 'preact/hooks'
+import type { Delivery, Replayed, Webhook } from '../../../delivery/webhooks/model'
+import { EditForm } from '../forms/edit-form'
+import { Filters, filterOf } from '../forms/filters'
+import { type Body, type Spec, withoutEmpty } from '../forms/spec'
+import { useRows } from '../lists'
+import { useLive } from '../live'
+import { go, hrefOf } from '../route'
+import { Table } from '../rows'
+import { Action, Button } from '../ui/buttons'
+import { Dialog } from '../ui/dialogs'
+import { Dot } from '../ui/marks'
+import { Time } from '../ui/measures'
+import { Waiting } from '../ui/placeholders'
+import { tell } from '../ui/toasts'
+import type { View } from '../view-types'
+import { t } from '../words/catalogue'
+import { DELIVERY_DOT, OneDelivery } from './delivery'
+import { EVENTS } from './webhook-form'
+import { WebhookState } from './webhook-state'
+
+const STATUSES = ['pending', 'retrying', 'success', 'failed', 'cancelled'] as const
+
+type Props = View & { id: string; delivery_id: string | undefined }
+
+export function WebhookPage(view: Props) {
+  const { api, route, id, delivery_id } = view
+  const path = `/webhooks/${id}`
+  const webhook = useLive<Webhook>(path, async (_before, signal) => (await api.get<Webhook>(path, { signal })).data)
+  const specs = specsOf()
+  const deliveries = useRows<Delivery>(api, `${path}/deliveries`, filterOf(route.query, specs))
+  const hook = webhook.value
+  if (!hook) return <Waiting error={webhook.error} />
+  const hrefTo = (more: string[]) => hrefOf(api.organization_id, ['settings', 'webhooks', id, ...more], route.query)
+  return (
+    <>
+      <p>
+        <a href={hrefOf(api.organization_id, ['settings', 'webhooks'])}>{t('webhook.back')}</a>
+      </p>
+      <h2 class="words">{hook.url}</h2>
+      <Acts api={api} hook={hook} reload={() => Promise.all([webhook.reload(), deliveries.reload()])} />
+      <Filters {...view} specs={specs} label={t('delivery.filter')} />
+      <Table
+        list={deliveries}
+        caption={t('delivery.title')}
+        head={[
+          t('delivery.made'),
+          t('delivery.event'),
+          t('field.status'),
+          t('delivery.answer'),
+          t('delivery.time'),
+          t('delivery.attempts'),
+          t('delivery.next'),
+        ]}
+        empty={t('delivery.none')}
+        row={(one) => <Row one={one} href={hrefTo([one.id])} />}
+      />
+      {delivery_id && (
+        <OneDelivery
+          api={api}
+          path={`${path}/deliveries/${delivery_id}`}
+          onClose={() => {
+            go(hrefTo([]))
+            void deliveries.reload()
+          }}
+        />
+      )}
+    </>
+  )
+}
+
+function specsOf(): Spec[] {
+  const all = { value: '', text: t('mail.all') }
+  return [
+    {
+      kind: 'choice',
+      name: 'status',
+      label: t('field.status'),
+      options: [all, ...STATUSES.map((value) => ({ value, text: t(`delivery.${value}`) }))],
+    },
+    {
+      kind: 'choice',
+      name: 'event',
+      label: t('delivery.event'),
+      options: [all, ...EVENTS.map((value) => ({ value, text: value }))],
+    },
+  ]
+}
+
+type ActsProps = Pick<View, 'api'> & { hook: Webhook; reload: () => Promise<unknown> }
+
+function Acts({ api, hook, reload }: ActsProps) {
+  const [is_replaying, setReplaying] = useState(false)
+  const path = `/webhooks/${hook.id}`
+  const is_on = hook.active && hook.status !== 'failed'
+  const test = async () => {
+    const { data } = await api.post<Delivery>(`${path}/test`)
+    tell(
+      data.status === 'success'
+        ? t('webhook.test_ok', { code: data.response_code ?? '' })
+        : t('webhook.test_failed', { error: data.error ?? '' }),
+    )
+    await reload()
+  }
+  return (
+    <p class="line">
+      <WebhookState hook={hook} />
+      {hook.failure_count > 0 && <span class="hint">{t('webhook.failures', { count: hook.failure_count })}</span>}
+      <Action run={test} disabled={!is_on}>
+        {t('webhook.test')}
+      </Action>
+      <Button text={t('webhook.replay')} onClick={() => setReplaying(true)} />
+      <Action
+        kind={is_on ? 'quiet' : 'main'}
+        run={async () => {
+          await api.patch(path, { active: !is_on })
+          await reload()
+        }}
+      >
+        {t(is_on ? 'webhook.switch_off' : 'webhook.enable')}
+      </Action>
+      {is_replaying && <Replay api={api} hook={hook} reload={reload} onClose={() => setReplaying(false)} />}
+    </p>
+  )
+}
+
+function Replay({ api, hook, reload, onClose }: ActsProps & { onClose: () => void }) {
+  const send = async (body: Body) => {
+    const { data } = await api.post<Replayed>(`/webhooks/${hook.id}/replay`, withoutEmpty(body))
+    onClose()
+    tell(t('webhook.replayed', { count: data.queued }))
+    await reload()
+  }
+  return (
+    <Dialog title={t('webhook.replay')} onClose={onClose}>
+      <p>{t('webhook.replay_means')}</p>
+      <EditForm
+        specs={[
+          { kind: 'datetime-local', name: 'since', label: t('webhook.since'), required: true },
+          { kind: 'datetime-local', name: 'until', label: t('webhook.until'), hint: t('webhook.until_hint') },
+          {
+            kind: 'choice',
+            name: 'only',
+            label: t('webhook.which'),
+            options: (['failed', 'all'] as const).map((value) => ({ value, text: t(`webhook.replay_${value}`) })),
+          },
+        ]}
+        submit={t('webhook.replay')}
+        send={send}
+        onCancel={onClose}
+      />
+    </Dialog>
+  )
+}
+
+function Row({ one, href }: { one: Delivery; href: string }) {
+  return (
+    <>
+      <td>
+        <a href={href}>
+          <Time at={one.created_at} />
+        </a>
+      </td>
+      <td>{one.event}</td>
+      <td>
+        <Dot kind={DELIVERY_DOT[one.status]}>{t(`delivery.${one.status}`)}</Dot>
+      </td>
+      <td class="wide">{one.response_code ?? one.error ?? ''}</td>
+      <td class="number">{one.response_time_ms === null ? '' : `${one.response_time_ms} ms`}</td>
+      <td class="number">{one.attempts}</td>
+      <td>{one.next_attempt_at && <Time at={one.next_attempt_at} />}</td>
+    </>
+  )
+}

@@ -1,0 +1,13 @@
+/** The state of a webhook in a word. */
+import type { Webhook } from '../../../delivery/webhooks/model'
+import { Dot } from '../ui/marks'
+import { t } from '../words/catalogue'
+
+export function WebhookState({ hook }: { hook: Webhook }) {
+  if (!hook.active) return <Dot kind="closed">{t('webhook.off')}</Dot>
+  return hook.status === 'failed' ? (
+    <Dot kind="failed">{t('webhook.failed')}</Dot>
+  ) : (
+    <Dot kind="sent">{t('webhook.active')}</Dot>
+  )
+}

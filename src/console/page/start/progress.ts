@@ -1,0 +1,77 @@
+/** How far an organization is on its way to real mail, as the API tells. */
+import type { Stats } from '../../../desk/stats/model'
+import type { Ticket, TicketWithMessages } from '../../../desk/tickets/model'
+import type { Domain } from '../../../mail/domains/model'
+import type { InboundMessage } from '../../../mail/inbound-messages/model'
+import type { Mailbox } from '../../../mail/mailboxes/model'
+import type { User } from '../../../people/users/model'
+import type { Api } from '../api'
+import { useLive } from '../live'
+
+const EVERY_MS = 10_000
+/** The field of a ticket that was made to try the way out and back. */
+export const TEST_FIELD = 'deskwire_test'
+
+export type Progress = {
+  mailbox: Mailbox | undefined
+  smtp: Stats['smtp']
+  domains: Domain[]
+  /** The newest email that came in by itself: not one that was put in by hand. */
+  arrived: InboundMessage | undefined
+  /** The newest test, with what came back of it. */
+  test: Test | undefined
+  colleagues: number
+}
+
+type Test = { ticket: TicketWithMessages; returned: InboundMessage | undefined }
+
+/** Reads it while it is shown, and again whenever something happens. */
+export function useProgress(api: Api) {
+  return useLive<Progress>(
+    `progress ${api.organization_id}`,
+    async (_before, signal) => {
+      const read = async <T>(path: string) => (await api.get<T>(path, { signal })).data
+      const [mailboxes, stats, domains, inbound, users, test] = await Promise.all([
+        read<Mailbox[]>('/mailboxes?per_page=100'),
+        read<Stats>('/stats'),
+        read<Domain[]>('/domains?per_page=100'),
+        read<InboundMessage[]>('/inbound-messages?per_page=50'),
+        read<User[]>('/users?per_page=2'),
+        readTest(read),
+      ])
+      return {
+        mailbox: mailboxes.find(({ is_default }) => is_default) ?? mailboxes[0],
+        smtp: stats.smtp,
+        domains,
+        arrived: inbound.find(({ envelope_from, outcome }) => envelope_from !== null && outcome !== 'own'),
+        test,
+        colleagues: users.length - 1,
+      }
+    },
+    EVERY_MS,
+    () => true,
+  )
+}
+
+async function readTest(read: <T>(path: string) => Promise<T>): Promise<Test | undefined> {
+  const [newest] = await read<Ticket[]>(`/tickets?custom.${TEST_FIELD}=true&per_page=1`)
+  if (!newest) return undefined
+  const ticket = await read<TicketWithMessages>(`/tickets/${newest.id}`)
+  const id = ticket.messages.find(({ direction }) => direction === 'outbound')?.email_message_id
+  if (!id) return { ticket, returned: undefined }
+  const [returned] = await read<InboundMessage[]>(
+    `/inbound-messages?per_page=1&email_message_id=${encodeURIComponent(id)}`,
+  )
+  return { ticket, returned }
+}
+
+/** What is done already. */
+export function doneOf({ mailbox, arrived, test, colleagues }: Progress) {
+  return {
+    mailbox: mailbox !== undefined,
+    server: mailbox?.smtp !== null && mailbox !== undefined,
+    arrived: arrived !== undefined || test?.returned !== undefined,
+    sent: test?.ticket.messages.some(({ email_status }) => email_status === 'sent') ?? false,
+    colleague: colleagues > 0,
+  }
+}

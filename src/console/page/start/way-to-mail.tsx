@@ -1,0 +1,171 @@
+/** Leads a new admin from nothing to real mail, in and out, and to a colleague. */
+import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import { EditForm } from '../forms/edit-form'
+import { type Body, withoutEmpty } from '../forms/spec'
+import { go, hrefOf } from '../route'
+import { mailboxBody, mailboxSpecs, mailboxValue } from '../settings/mailbox-form'
+import { testMailbox } from '../settings/mailboxes'
+import { Action, Button } from '../ui/buttons'
+import { Dialog } from '../ui/dialogs'
+import { Waiting } from '../ui/placeholders'
+import { tell } from '../ui/toasts'
+import type { View } from '../view-types'
+import { t } from '../words/catalogue'
+import { doneOf, type Progress, useProgress } from './progress'
+import { Records } from './records'
+import { Arrival, TestMail } from './test-mail'
+
+type Props = View & { progress: Progress; reload: () => Promise<void> }
+
+export function FirstSteps(view: View) {
+  const live = useProgress(view.api)
+  if (!live.value) return <Waiting error={live.error} />
+  const { value: progress, reload } = live
+  const done = doneOf(progress)
+  const props = { ...view, progress, reload }
+  const count = Object.values(done).filter(Boolean).length
+  return (
+    <div class="first-steps">
+      <p class="hint">
+        {t('start.lead')} <progress max={5} value={count} aria-label={t('start.progress')} />{' '}
+        {t('start.done_of', { done: count, all: 5 })}
+      </p>
+      <ol class="steps">
+        <Step title={t('start.mailbox')} is_done={done.mailbox}>
+          <MailboxStep {...props} />
+        </Step>
+        <Step title={t('start.server')} is_done={done.server} is_later={!done.mailbox}>
+          <ServerStep {...props} />
+        </Step>
+        <Step title={t('start.arrive')} is_done={done.arrived} is_later={!done.mailbox}>
+          <Records {...props} />
+          <Arrival {...props} />
+        </Step>
+        <Step title={t('start.send')} is_done={done.sent} is_later={!done.server}>
+          <TestMail {...props} />
+        </Step>
+        <Step title={t('start.colleague')} is_done={done.colleague}>
+          <ColleagueStep {...props} />
+        </Step>
+      </ol>
+      {done.arrived && (
+        <p>
+          <Button
+            kind="main"
+            text={t('start.to_inbox')}
+            onClick={() => go(hrefOf(view.api.organization_id, ['tickets'], new URLSearchParams({ status: 'open' })))}
+          />
+        </p>
+      )}
+    </div>
+  )
+}
+
+type StepProps = { title: string; is_done: boolean; is_later?: boolean; children: ComponentChildren }
+
+/** What waits for an earlier step is only named. What is done can be opened. */
+function Step({ title, is_done, is_later, children }: StepProps) {
+  const state = is_done ? 'done' : is_later ? 'later' : 'next'
+  return (
+    <li class={`step step-${state}`}>
+      <details open={state === 'next'} key={state}>
+        <summary>
+          <strong>{title}</strong> <span class={`step-state ${state}`}>{t(`start.${state}`)}</span>
+        </summary>
+        {state !== 'later' && children}
+      </details>
+    </li>
+  )
+}
+
+function MailboxStep({ api, progress, reload }: Props) {
+  const [is_adding, setAdding] = useState(false)
+  const { mailbox } = progress
+  return (
+    <>
+      <p>{mailbox ? t('start.mailbox_is', { address: mailbox.address }) : t('start.mailbox_means')}</p>
+      {!mailbox && <Button kind="main" text={t('mailbox.add')} onClick={() => setAdding(true)} />}
+      {is_adding && (
+        <Dialog title={t('mailbox.add')} onClose={() => setAdding(false)}>
+          <EditForm
+            specs={mailboxSpecs(undefined)}
+            value={mailboxValue(undefined)}
+            submit={t('act.save')}
+            onCancel={() => setAdding(false)}
+            send={async (body) => {
+              await api.post('/mailboxes', mailboxBody(withoutEmpty(body), undefined))
+              setAdding(false)
+              await reload()
+            }}
+          />
+        </Dialog>
+      )}
+    </>
+  )
+}
+
+function ServerStep({ progress, reload, ...view }: Props) {
+  const mailbox = progress.mailbox!
+  const [is_editing, setEditing] = useState(false)
+  const save = async (_body: Body, changes: Body) => {
+    await view.api.patch(`/mailboxes/${mailbox.id}`, mailboxBody(changes, mailbox))
+    setEditing(false)
+    await reload()
+  }
+  return (
+    <>
+      <p>
+        {mailbox.smtp
+          ? t('start.server_is', { host: mailbox.smtp.host, port: mailbox.smtp.port })
+          : t('start.server_means')}
+      </p>
+      {!mailbox.sending.ok && <p class="fault">{mailbox.sending.error}</p>}
+      <p class="buttons">
+        <Button kind={mailbox.smtp ? 'quiet' : 'main'} text={t('start.set_server')} onClick={() => setEditing(true)} />
+        {mailbox.smtp && <Action run={() => testMailbox(view, mailbox).then(reload)}>{t('mailbox.test')}</Action>}
+      </p>
+      {is_editing && (
+        <Dialog title={t('act.edit_what', { name: mailbox.address })} onClose={() => setEditing(false)}>
+          <EditForm
+            specs={mailboxSpecs(mailbox)}
+            value={mailboxValue(mailbox)}
+            submit={t('act.save')}
+            onCancel={() => setEditing(false)}
+            send={save}
+          />
+        </Dialog>
+      )}
+    </>
+  )
+}
+
+function ColleagueStep({ api, progress, reload }: Props) {
+  const [again, setAgain] = useState(0)
+  const invite = async (body: Body) => {
+    await api.post('/users', { ...body, role: 'agent' })
+    tell(t('people.is_invited'))
+    setAgain(again + 1)
+    await reload()
+  }
+  return (
+    <>
+      <p>
+        {progress.colleagues > 0 ? (
+          <a href={hrefOf(api.organization_id, ['settings', 'people'])}>{t('start.colleague_is')}</a>
+        ) : (
+          t('start.colleague_means')
+        )}
+      </p>
+      <EditForm
+        key={again}
+        specs={[
+          { kind: 'text', name: 'name', label: t('field.name'), max: 255, required: true },
+          { kind: 'email', name: 'email', label: t('field.email'), required: true },
+        ]}
+        submit={t('people.invite')}
+        send={invite}
+      />
+    </>
+  )
+}

@@ -1,0 +1,29 @@
+/** The texts of the page: each language has all of them, with the same values. The type check finds what is missing. */
+import { expect, test } from 'bun:test'
+import { joined, toHtml } from '../../src/console/page/inbox/text-format'
+import { t } from '../../src/console/page/words/catalogue'
+import { english } from '../../src/console/page/words/english'
+import { german } from '../../src/console/page/words/german'
+
+const valuesOf = (entry: unknown) => [...new Set(JSON.stringify(entry).match(/\{\w+\}/g) ?? [])].sort()
+
+test('a German text names the values of the English one', () => {
+  const wrong = Object.entries(english).filter(
+    ([key, text]) => valuesOf(german[key as keyof typeof german]).join() !== valuesOf(text).join(),
+  )
+  expect(wrong.map(([key]) => key)).toEqual([])
+  expect(Object.keys(german).sort()).toEqual(Object.keys(english).sort())
+})
+
+test('a text has its values, and the form of its count', () => {
+  expect(t('ticket.named', { ticket: 'A-1' })).toBe('Ticket A-1')
+  expect(t('inbox.changed', { count: 1 })).toBe('1 ticket is changed.')
+  expect(t('inbox.changed', { count: 2 })).toBe('2 tickets are changed.')
+})
+
+test('a text becomes HTML where it meets HTML, and says the same', () => {
+  expect(toHtml('a < b\nc\n\nd')).toBe('<p>a &lt; b<br>c</p><p>d</p>')
+  expect(joined('a', 'b')).toBe('a\n\nb')
+  expect(joined('<p>a</p>', 'b & c')).toBe('<p>a</p><p>b &amp; c</p>')
+  expect(joined(' ', '<p>b</p>')).toBe('<p>b</p>')
+})
