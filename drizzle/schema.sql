@@ -72,6 +72,7 @@ create table attachments (
 CREATE INDEX attachments_draft ON attachments USING btree (organization_id, draft_id) WHERE (draft_id IS NOT NULL);
 CREATE INDEX attachments_message ON attachments USING btree (organization_id, message_id, id);
 CREATE INDEX attachments_pending ON attachments USING btree (organization_id, id) WHERE (scan = 'pending'::text);
+CREATE INDEX attachments_storage ON attachments USING btree (storage_key);
 CREATE INDEX attachments_unused ON attachments USING btree (id) WHERE (message_id IS NULL);
 CREATE INDEX attachments_unused_by ON attachments USING btree (organization_id, uploader_id) WHERE (message_id IS NULL);
 

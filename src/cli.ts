@@ -2,22 +2,17 @@
  * Runs one command of the operator: `bun run cli <command>`. Every command works beside a running service. What only
  * one command needs is imported by it, where it is a third of the start of all others.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { toDomain } from './base/address/domains'
-import { audit, OPERATOR } from './base/audit/audit'
-import { config, ignoreProxies } from './base/config'
 import { NO_LIMITS } from './base/db/driver-client'
 import { connection } from './base/db/pool'
 import type { Connection } from './base/db/transact'
 import { safeError } from './base/log'
 import { build } from './base/process/build'
-import { inTransaction, SYSTEM } from './base/scope'
-import { drainOutbox } from './delivery/outbox/drain'
-import type { OutboxKind } from './delivery/outbox/job'
-import { outboxStats, retryOutbox } from './delivery/outbox/operate'
+import { SYSTEM } from './base/scope'
 import { GRANTS } from './http/request/permissions'
 import { allowDomain } from './mail/domains/commands'
 import { BACKUP_COMMANDS } from './operate/backup/backup-commands'
+import { CONTINUOUS_COMMANDS } from './operate/continuous/continuous-commands'
 import { CONVERT_COMMANDS } from './operate/convert/convert-command'
 import { IMPORT_COMMANDS } from './operate/import/import-command'
 import { PROFILE_COMMAND } from './operate/profile/profile-command'
@@ -36,11 +31,10 @@ import { DISTRIBUTE_COMMAND } from './operate/start/distribute-command'
 import { dropRoot } from './operate/start/drop-root'
 import { exitWith } from './operate/start/exit'
 import { organizationOption } from './operate/start/organization-option'
+import { OUTBOX_COMMANDS } from './operate/start/outbox-commands'
 import { givenPassword } from './operate/start/password-input'
-import { checkAuthorities } from './operate/start/preflight'
 import { PSQL_COMMAND } from './operate/start/psql'
 import { reportSettings, settingsMarkdown, settingsText } from './operate/start/report'
-import { resendOutbox } from './operate/start/resend-outbox'
 import { rotateSecrets } from './operate/start/rotate-secrets'
 import { createApiKeyForOperator } from './people/api-keys/commands'
 import { findFault } from './people/api-keys/model'
@@ -48,9 +42,6 @@ import { makeProviderOptional } from './people/identity/commands'
 import { renewLinks } from './people/invitations/commands'
 import { createOrganization } from './people/organizations/commands'
 import { listOrganizations } from './people/organizations/queries'
-
-/** Between looks at the outbox while it is drained. */
-const ROUND_MS = 100
 
 const COMMANDS: Command[] = [
   {
@@ -107,38 +98,12 @@ const COMMANDS: Command[] = [
     run: migrate,
   },
   DISTRIBUTE_COMMAND,
+  ...CONTINUOUS_COMMANDS,
   ...BACKUP_COMMANDS,
   ...IMPORT_COMMANDS,
   ...CONVERT_COMMANDS,
   PSQL_COMMAND,
-  {
-    name: 'outbox stats',
-    meaning: 'Prints how much work the outbox holds, by kind.',
-    needs: 'database',
-    run: (_options, connection) => outboxStats(connection),
-  },
-  {
-    name: 'outbox retry',
-    options: '--organization ID',
-    meaning: 'Makes all waiting work of an organization due now, except for failed webhooks.',
-    needs: 'database',
-    run: retryNow,
-  },
-  {
-    name: 'outbox resend',
-    options: '--organization ID [--since TIME]',
-    meaning: 'Sends all failed emails of an organization again, or those that were written since a time.',
-    needs: 'database',
-    run: async (options, connection) =>
-      resendOutbox(options, connection, await organizationOption(options, connection)),
-  },
-  {
-    name: 'outbox drain',
-    meaning: 'Runs everything that is due until nothing is, and prints the number of attempts by kind.',
-    needs: 'database',
-    pool_size: config.DATABASE_POOL,
-    run: (_options, connection) => drain(connection),
-  },
+  ...OUTBOX_COMMANDS,
   {
     name: 'doctor',
     options: '[--json]',
@@ -268,29 +233,4 @@ async function diagnose({ json }: Options): Promise<string> {
   const { output, exit_code } = await runDoctor(json ? 'json' : 'text')
   process.exitCode = exit_code
   return output
-}
-
-async function retryNow(options: Options, connection: Connection): Promise<unknown> {
-  const organization_id = await organizationOption(options, connection)
-  return inTransaction({ ...connection, organization_id, actor: SYSTEM }, async (scope) => {
-    const due_now = await retryOutbox(scope, organization_id)
-    const resource = { type: 'organization', id: organization_id } as const
-    await audit({ ...scope, actor: OPERATOR }, { action: 'operator.outbox_retry', resource })
-    return { due_now }
-  })
-}
-
-/** Runs everything that is due until nothing is. @returns how many attempts were settled, by kind */
-async function drain(connection: Connection): Promise<Record<OutboxKind, number>> {
-  const { closeHandlers, HANDLERS } = await import('./operate/start/outbox-handlers')
-  ignoreProxies()
-  checkAuthorities()
-  const settled = { webhook: 0, email: 0, inbound: 0, letter: 0 }
-  const isDue = async () => (await outboxStats(connection)).some(({ due }) => due > 0)
-  // A round leaves out the rows that another process was just looking at: the next round takes them.
-  for (; await isDue(); await sleep(ROUND_MS)) {
-    await drainOutbox(connection, HANDLERS, { on_settled: (kind) => settled[kind]++ })
-  }
-  await closeHandlers()
-  return settled
 }

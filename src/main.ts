@@ -12,6 +12,7 @@ import { endAllLeases } from './delivery/outbox/operate'
 import { connectRedis } from './http/admission/redis-client'
 import { HttpListener } from './http/pipeline/http-listener'
 import { startInbound } from './mail/inbound/listen'
+import { prepareTarget, startBackup } from './operate/continuous/start-backup'
 import { listenForProfiles } from './operate/profile/answer-profiles'
 import { CertificateKeeper } from './operate/start/certificate'
 import { isDatabaseReady, openDatabase } from './operate/start/database'
@@ -39,7 +40,7 @@ async function start(): Promise<void> {
   await checkSettings()
   const certificate = readCertificate()
   const keeper = new CertificateKeeper(certificate)
-  const why_root = await dropRoot('serve')
+  const why_root = await dropRoot('serve', config, prepareTarget())
   if (why_root) log.warn(`the service stays root, because ${why_root}`)
   const stopping = new AbortController()
   // First, because it fails when a route declares too little.
@@ -57,6 +58,7 @@ async function start(): Promise<void> {
   if (admin?.password) keepPassword(admin.password)
   // No other service uses the embedded database, so the holder of any lease is dead.
   if (database.kind === 'embedded') await endAllLeases(connection())
+  const backup = await startBackup(database.owner)
   const outbox = startDrain(connection(), HANDLERS)
   const jobs = startJobs(jobConnection())
   const smtp =
@@ -72,7 +74,7 @@ async function start(): Promise<void> {
     http.replaceCertificate(changed)
     smtp?.replaceCertificate(changed)
   })
-  stopOnSignal(stopping, { database, outbox, jobs, smtp, http, metrics }, die)
+  stopOnSignal(stopping, { database, backup, outbox, jobs, smtp, http, metrics }, die)
 }
 
 /** Blames the setting of a port for a listener that cannot have it. @throws ConfigError */

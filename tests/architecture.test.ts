@@ -51,10 +51,14 @@ const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
   [
     'the database server',
     /^(operate\/start\/database|base\/db\/(embedded\/.*|migrate))$/,
-    /^(main|cli|operate\/(doctor\/open|start\/(database|distribute-command|drop-root|psql)|backup\/.*|import\/import-organization)|base\/db\/.*)$/,
+    /^(main|cli|operate\/(doctor\/open|start\/(database|distribute-command|drop-root|psql)|backup\/.*|continuous\/.*|import\/import-organization)|base\/db\/.*)$/,
   ],
   ['Elysia', /^(elysia|@elysiajs\/.*)$/, /^(app|http\/.*|.*\/(routes|model))$/],
-  ['TypeBox', /^@sinclair\/typebox/, /^(base\/shapes\/.*|http\/.*|.*\/model|operate\/backup\/manifest)$/],
+  [
+    'TypeBox',
+    /^@sinclair\/typebox/,
+    /^(base\/shapes\/.*|http\/.*|.*\/model|operate\/(backup\/manifest|continuous\/chain-manifest))$/,
+  ],
   ['Drizzle', /^drizzle-orm/, /^(base\/db\/.*|.*\/(queries|commands))$/],
   ['the driver', /^postgres$/, /^base\/db\//],
 ]

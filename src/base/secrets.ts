@@ -13,6 +13,7 @@ export type Purpose =
   | 'attachment-url'
   | 'cursor'
   | 'provider'
+  | 'backup'
 
 let roots: string[] = []
 const keys = new Map<string, Buffer>()

@@ -67,6 +67,9 @@ export function textLike(pattern: RegExp, must: string): Reader<string> {
   }
 }
 
+/** A bucket of S3 with a prefix or without one, as `s3://bucket/prefix`. */
+export const bucket: Reader<string> = textLike(/^s3:\/\/[^/]+/, 'must be a folder or s3://bucket/prefix')
+
 /** A number in decimal digits, both limits included. */
 export function wholeNumber(min: number, max: number): Reader<number> {
   return (text) => {

@@ -10,6 +10,7 @@ import { Claimer } from './claimer'
 import { DueLanes } from './due-lanes'
 import { FairLanes, type Slot } from './fair-lanes'
 import { announceAttempt } from './first-attempt'
+import { isHeld } from './hold'
 import type { OutboxAttempt, OutboxGiveUp, OutboxHandler, OutboxJob, OutboxKind, Outcome } from './job'
 import { KINDS } from './kinds'
 import { countStale } from './outbox-attempts'
@@ -154,7 +155,7 @@ export class Worker {
   }
 
   async #claimFreeSlots(): Promise<void> {
-    while (!this.#is_stopped) {
+    while (!this.#is_stopped && !isHeld(this.#kind)) {
       await this.#claimer.releaseLost()
       const due = await this.#due.look((lane_id) => this.#lanes.isUnknown(lane_id))
       const rooms = this.#lanes.share(due, Math.min(CLAIM_MOST, RUNNING_MOST - this.#running.size))

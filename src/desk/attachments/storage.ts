@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
-import { file, S3Client } from 'bun'
+import { file, S3Client, type S3Options } from 'bun'
 import { config } from '../../base/config'
 import { openPlain, openToWrite, placeBelow } from '../../base/disk/plain-file'
 import { noteMade } from '../../base/process/collect'
@@ -116,15 +116,19 @@ function rangeOf(blob: Blob, range: ByteRange | undefined): Blob {
 }
 
 function bucketStore(): Store {
-  const { hostname, pathname } = new URL(config.ATTACHMENT_STORE)
-  const client = new S3Client({
-    bucket: hostname,
+  const { client, prefix } = openBucket(config.ATTACHMENT_STORE, {
     endpoint: config.S3_ENDPOINT,
     region: config.S3_REGION,
     accessKeyId: config.S3_ACCESS_KEY_ID,
     secretAccessKey: config.S3_SECRET_ACCESS_KEY,
   })
-  return s3Store(client, pathname.replace(/^\/+|\/+$/g, ''))
+  return s3Store(client, prefix)
+}
+
+/** Makes a client. @param place as `s3://bucket/prefix` */
+export function openBucket(place: string, access: S3Options): { client: S3Client; prefix: string } {
+  const { hostname, pathname } = new URL(place)
+  return { client: new S3Client({ bucket: hostname, ...access }), prefix: pathname.replace(/^\/+|\/+$/g, '') }
 }
 
 /** Makes the folder of a key, durably. */

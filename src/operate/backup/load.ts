@@ -62,11 +62,12 @@ const GAP = 1000
 /**
  * Lets no ticket get a number that the lost service gave to another after the backup: people and mail name tickets by
  * it.
- * @param from the last number that was given out, in any organization; without it each that has numbers leaves a gap
+ * @param from the last number that was given out, in any organization; without it each that has numbers leaves gaps
+ * @param gaps how many
  */
-export async function passTicketNumbers(sql: Transaction, from?: number): Promise<void> {
+export async function passTicketNumbers(sql: Transaction, from?: number, gaps = 1): Promise<void> {
   if (from === undefined) {
-    await sql`update ticket_counters set next_number = next_number + ${GAP} where next_number > 1`
+    await sql`update ticket_counters set next_number = next_number + ${GAP * gaps}::int where next_number > 1`
     return
   }
   await sql`
@@ -83,11 +84,16 @@ export async function endCursors(sql: Transaction, { tables }: Manifest): Promis
   const feeds = tables.find(({ name }) => name === 'event_feeds')
   // A backup of a release without the feed gave out none.
   if (!feeds) return
+  await renewEpochs(sql)
+  const [counted] = await sql<[{ n: number }]>`select count(*)::int as n from event_feeds`
+  feeds.rows = counted.n
+}
+
+/** Gives the feed of each organization a new epoch: the cursors of before are no longer good. */
+export async function renewEpochs(sql: Transaction): Promise<void> {
   await sql`
     insert into event_feeds (organization_id, epoch) select id, gen_random_uuid() from organizations
     on conflict (organization_id) do update set epoch = excluded.epoch`
-  const [counted] = await sql<[{ n: number }]>`select count(*)::int as n from event_feeds`
-  feeds.rows = counted.n
 }
 
 /** @throws BackupError naming the first table that has other rows than the backup */

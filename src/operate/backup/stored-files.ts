@@ -1,6 +1,7 @@
 /** Copies attachments and originals of mail: from the store to a backup, and from a backup to a store. */
 import { createHash } from 'node:crypto'
 import { rm } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Transaction } from '../../base/db/session'
 import { openStore } from '../../desk/attachments/storage'
@@ -12,7 +13,7 @@ import { type FileInBackup, LIST, type Manifest } from './manifest'
 import { bytesOf, linesOf } from './read-file'
 
 /** A stored file as the database knows it. Originals of mail have no digest there. */
-type Named = { key: string; size: number; digest: string | null }
+export type Named = { key: string; size: number; digest: string | null }
 
 /** A line of the list. A damaged file is in the backup as it was found. */
 type Listed = { key: string; size: number; sha256: string; fault?: 'damaged' } | { key: string; fault: 'missing' }
@@ -27,17 +28,21 @@ const AT_ONCE = 4
 
 /** Writes down which files the snapshot names, so that they can be copied after it. */
 export async function listNames(sql: Transaction, to: Store): Promise<void> {
-  const names = await sql
+  await to.put(NAMES, await copyNames(sql))
+}
+
+/** The files that the rows name, in the order of their keys: a line of COPY for each, as `readNamed` reads it. */
+export function copyNames(sql: Pick<Transaction, 'unsafe'>): Promise<Readable> {
+  return sql
     .unsafe(`
       copy (
         select storage_key, max(size), max(digest) from (
           select storage_key, size, digest from public.attachments
           union all select storage_key, size, null from public.inbound_messages where storage_key is not null
         ) as stored
-        group by storage_key order by storage_key
+        group by storage_key order by storage_key collate "C"
       ) to stdout`)
     .readable()
-  await to.put(NAMES, names)
 }
 
 /** Copies the files that `listNames` wrote down. @returns how many, and the list of what they are */
@@ -61,10 +66,13 @@ export async function copyFiles(to: Store): Promise<Manifest['files']> {
 }
 
 async function* namesIn(file: string): AsyncGenerator<Named> {
-  for await (const line of linesOf(file)) {
-    const [key, size, digest] = line.split('\t')
-    yield { key: key!, size: Number(size), digest: digest === '\\N' ? null : digest! }
-  }
+  for await (const line of linesOf(file)) yield readNamed(line)
+}
+
+/** Reads a line of `copyNames`. */
+export function readNamed(line: string): Named {
+  const [key, size, digest] = line.split('\t')
+  return { key: key!, size: Number(size), digest: digest === '\\N' ? null : digest! }
 }
 
 async function copyFile({ key, size, digest }: Named, from: Store, to: Store): Promise<Listed> {
@@ -143,7 +151,8 @@ async function restoreFile({ key, file, sha256 }: { key: string } & FileInBackup
     throw new BackupError(`the attachment store gives back other bytes: ${key}`)
 }
 
-async function digestInStore(key: string, store: Store): Promise<string | undefined> {
+/** @returns the SHA-256 of a stored file; undefined when the store does not have it */
+export async function digestInStore(key: string, store: Store): Promise<string | undefined> {
   try {
     return (await measure(await store.open(key))).sha256
   } catch (error) {
@@ -152,7 +161,8 @@ async function digestInStore(key: string, store: Store): Promise<string | undefi
   }
 }
 
-async function measure(bytes: AsyncIterable<Uint8Array>): Promise<{ size: number; sha256: string }> {
+/** Reads all bytes. @returns how many, and their SHA-256 */
+export async function measure(bytes: AsyncIterable<Uint8Array>): Promise<{ size: number; sha256: string }> {
   const hash = createHash('sha256')
   let size = 0
   await pipeline(bytes, async (chunks: AsyncIterable<Uint8Array>) => {
@@ -165,7 +175,7 @@ async function measure(bytes: AsyncIterable<Uint8Array>): Promise<{ size: number
 }
 
 /** Works on some items at the same time, and yields the results in the order of the items. */
-async function* inOrder<Item, Result>(
+export async function* inOrder<Item, Result>(
   items: AsyncIterable<Item>,
   work: (item: Item) => Promise<Result>,
 ): AsyncGenerator<Result> {

@@ -55,7 +55,7 @@ export async function checkSecretFile(): Promise<Finding[]> {
 
 /** Looks at the time of the last backup of the embedded database. Who runs PostgreSQL alone has tools of its own. */
 export async function checkBackupAge(): Promise<Finding[]> {
-  if (config.DATABASE_URL) return []
+  if (config.DATABASE_URL || config.BACKUP_TO) return []
   const last = timeOf(LAST_BACKUP)
   const since = last ?? timeOf(MADE_WITH_THE_DATABASE)
   if (since === undefined || Date.now() - since < MOST_DAYS * DAY_MS) return []
@@ -65,7 +65,7 @@ export async function checkBackupAge(): Promise<Finding[]> {
       last === undefined
         ? `There was never a backup by bun run cli backup, and the database is ${days} old: a broken disk takes all of it`
         : `The last backup by bun run cli backup was ${days} ago: a broken disk takes all that came since`,
-      'Back up every night, as src/guide/backup.md says. If another program copies DATA_DIR, see that it still does.',
+      'Set BACKUP_TO, or back up every night, as src/guide/backup.md says. If another program copies DATA_DIR, see that it still does.',
       { last_backup: last === undefined ? null : new Date(last).toISOString() },
     ),
   ]

@@ -7,6 +7,7 @@ import { safeError } from '../../base/log'
 import { UnfinishedRestoreError } from '../start/data-dir'
 import { checkAccounts } from './account-doubts'
 import { checkCluster } from './cluster-state'
+import { checkContinuousBackup, checkHeldOutbox, checkMailIsKept } from './continuous-backup'
 import { checkClock, checkRole, checkServer } from './database-server'
 import { checkDisk } from './disk-space'
 import { checkBackupAge, checkDurability, checkSecretFile } from './durability'
@@ -44,8 +45,11 @@ const CHECKS: Check[] = [
   { name: 'settings', needs: 'nothing', run: checkSettingsAlone },
   { name: 'key file', needs: 'nothing', run: checkSecretFile },
   { name: 'backup', needs: 'nothing', run: checkBackupAge },
+  { name: 'continuous backup', needs: 'nothing', run: checkContinuousBackup },
+  { name: 'held outbox', needs: 'nothing', run: checkHeldOutbox },
   { name: 'server', needs: 'database', run: checkServer },
   { name: 'durability', needs: 'database', run: checkDurability },
+  { name: 'kept mail', needs: 'database', run: checkMailIsKept },
   { name: 'role', needs: 'database', run: checkRole },
   { name: 'cluster', needs: 'database', run: checkCluster },
   { name: 'clock', needs: 'database', run: checkClock },

@@ -2,14 +2,22 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { ConfigError } from '../../base/config'
+import { OUTBOX_WAITS } from '../../delivery/outbox/hold'
 
 /** Its time is that of the last backup. */
 export const LAST_BACKUP = 'last-backup'
 
+/** What the service notes of its continuous backup, and what the last look at all of that found. */
+export const BACKUP_STATE = 'backup.json'
+export const BACKUP_VERIFIED = 'backup-verified.json'
+
+/** Is a second database for a while, in which a backup is tried. */
+export const VERIFY_FOLDER = 'verify'
+
 /** What the service keeps in DATA_DIR. */
 export const DATA_ENTRIES = [
   ...['postgres', 'attachments', 'secret-key', 'admin-password', 'untrusted-proxy.json'],
-  LAST_BACKUP,
+  ...[LAST_BACKUP, BACKUP_STATE, BACKUP_VERIFIED, OUTBOX_WAITS],
 ]
 
 /** Is in DATA_DIR while a backup is restored into it, and after a restore that was killed. */
@@ -31,7 +39,10 @@ export function refuseUnfinishedRestore(data_dir: string): void {
 export const PROFILE_FOLDER = 'profile'
 
 /** All that the service makes in DATA_DIR, and what file systems make in it. */
-const OWN_ENTRIES = [...DATA_ENTRIES, UNFINISHED_RESTORE, RESTORE_LOCK, PROFILE_FOLDER, 'lost+found']
+const OWN_ENTRIES = [
+  ...[...DATA_ENTRIES, UNFINISHED_RESTORE, RESTORE_LOCK, PROFILE_FOLDER, VERIFY_FOLDER],
+  'lost+found',
+]
 
 /** Something in DATA_DIR that the service has not made; undefined when there is nothing of the kind. */
 export function foreignEntry(data_dir: string): string | undefined {

@@ -32,6 +32,8 @@ export type OpenDatabase = {
   is_cluster: boolean
   /** What was done to bring the database to the schema of this release. */
   migrated: AppliedMigration[]
+  /** The superuser's connection to the embedded database. */
+  owner?: ConnectionOptions
   close(): Promise<void>
 }
 
@@ -70,7 +72,7 @@ export async function openAsItIs(no_database: DatabaseUse['no_database']): Promi
     return { target, close: async () => {} }
   }
   requireEmbedded(no_database)
-  const { connection, stop } = await startEmbedded(config.DATA_DIR, { other_service: 'join' })
+  const { connection, stop } = await startEmbedded(config.DATA_DIR, { other_service: 'join', settings: archiving() })
   return { target: connection, close: stop }
 }
 
@@ -100,7 +102,7 @@ async function openExternal(url: string, { pool_size, limits }: DatabaseUse): Pr
 
 async function openEmbedded({ other_service, no_database, pool_size, limits }: DatabaseUse): Promise<OpenDatabase> {
   requireEmbedded(no_database)
-  const embedded = await startEmbedded(config.DATA_DIR, { other_service })
+  const embedded = await startEmbedded(config.DATA_DIR, { other_service, settings: archiving() })
   let migrated: AppliedMigration[]
   try {
     useSecrets(config.SECRET_KEY ?? generatedSecret(), config.SECRET_KEY_PREVIOUS)
@@ -115,11 +117,26 @@ async function openEmbedded({ other_service, no_database, pool_size, limits }: D
     kind: 'embedded',
     is_cluster: false,
     migrated,
+    owner: embedded.connection,
     async close() {
       await closeDatabase()
       await embedded.stop()
     },
   }
+}
+
+/** The part of BACKUP_LAG_SECONDS after which the server completes a piece of its log; the rest is for the way. */
+const PIECE_SHARE = 0.75
+
+/** Seconds after its first change when a piece of the log is complete at the latest. */
+export function pieceSeconds(): number {
+  return Math.floor(config.BACKUP_LAG_SECONDS * PIECE_SHARE)
+}
+
+/** Lets the embedded server keep its log until it is backed up: also while a command runs it and no service. */
+function archiving(): Record<string, string> {
+  if (!config.BACKUP_TO) return {}
+  return { archive_mode: 'on', archive_command: '', archive_timeout: String(pieceSeconds()) }
 }
 
 /** @throws ConfigError when there is no embedded database and none is to be made, or none can be */

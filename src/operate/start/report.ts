@@ -68,7 +68,8 @@ function presentValue(name: SettingName, setting: Setting): { value: string | nu
   const file = setting.generated_file && path.join(config.DATA_DIR, setting.generated_file)
   if (file && existsSync(file)) return { value: MASK, source: file }
   const value = typeof setting.default === 'string' ? setting.default : setting.default?.(config)
-  return { value: value ? String(value) : null, source: 'default' }
+  // The default of a secret may be another secret.
+  return { value: value ? (setting.is_secret ? MASK : String(value)) : null, source: 'default' }
 }
 
 /** Masks what a URL may hold of secrets: user, password and parameters. Any other text stays as it is. */

@@ -30,6 +30,7 @@ type HttpServer = { stop(breaks_off: boolean): Promise<void> }
 /** All that runs. */
 type Running = {
   database: OpenDatabase
+  backup: { stop(): Promise<void> } | undefined
   outbox: Drain
   jobs: { stop(): Promise<void> }
   smtp: SmtpListener | undefined
@@ -69,7 +70,7 @@ async function drain({ smtp }: Running, drained: AbortController): Promise<void>
   if (config.DRAIN_SECONDS * 1000 < LAST_REQUESTS_MS) await sleep(LAST_REQUESTS_MS)
 }
 
-async function stopAll({ database, outbox, jobs, smtp, http, metrics }: Running): Promise<void> {
+async function stopAll({ database, backup, outbox, jobs, smtp, http, metrics }: Running): Promise<void> {
   await Promise.all([
     Promise.race([http.stop(false), sleep(STOP_TIMEOUT_MS)]),
     smtp?.close({ timeout_ms: STOP_TIMEOUT_MS }),
@@ -80,5 +81,6 @@ async function stopAll({ database, outbox, jobs, smtp, http, metrics }: Running)
   const late = await Promise.race([ended, sleep(OUTBOX_TIMEOUT_MS + SETTLE_TIMEOUT_MS, 'late' as const)])
   if (late === 'late') log.warn('the outbox or a background job did not end in time')
   await Promise.all([closeHandlers(), metrics?.stop(true), stopTracing()])
+  await backup?.stop()
   await database.close()
 }

@@ -302,6 +302,11 @@ test('the alert rules and the dashboard ask for figures and labels that there ar
     'deskwire_redis_up',
     'deskwire_clock_offset_seconds',
     'deskwire_tls_certificate_expiry_timestamp_seconds',
+    // With BACKUP_TO: tests/long/backup-drill.long.ts.
+    'deskwire_backup_lag_seconds',
+    'deskwire_backup_spool_bytes',
+    'deskwire_backup_last_base_timestamp_seconds',
+    'deskwire_backup_verified_timestamp_seconds',
   ]
   // What Prometheus adds.
   const added = ['job', 'instance', 'le']

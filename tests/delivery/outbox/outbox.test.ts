@@ -1,12 +1,16 @@
 /** The drain: leases, settling, fairness. With handlers that the tests define, and real rows. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { config } from '../../../src/base/config'
 import { newId } from '../../../src/base/db/columns'
 import { connection, driverPool } from '../../../src/base/db/pool'
 import { OUTBOX_KINDS } from '../../../src/base/db/schema'
+import { makePrivateFolder } from '../../../src/base/process/private-folder'
 import { inTransaction, type Scope, SYSTEM } from '../../../src/base/scope'
 import { claim, renew } from '../../../src/delivery/outbox/claim'
 import { drainOutbox, startDrain } from '../../../src/delivery/outbox/drain'
 import { enqueueWork } from '../../../src/delivery/outbox/enqueue'
+import { waitForFirstAttempt } from '../../../src/delivery/outbox/first-attempt'
+import { holdOutbox, resumeOutbox } from '../../../src/delivery/outbox/hold'
 import { inBatch, type OutboxAttempt, type OutboxJob, type OutboxKind } from '../../../src/delivery/outbox/job'
 import { KINDS } from '../../../src/delivery/outbox/kinds'
 import { listenForWakes, WAKE_CHANNEL } from '../../../src/delivery/outbox/wake'
@@ -83,6 +87,25 @@ test('only due rows of a kind that has a handler are taken', async () => {
   await scope.sql`update outbox set run_at = now() + interval '1 minute' where id = ${later!}`
   await drainOutbox(connection(), { email: resultsBy('a'), inbound: resultsBy('a') })
   expect((await rowsLeft()).map((row) => row.id)).toEqual([later!, other!])
+})
+
+test('in a restored service nothing that leaves it is begun until the operator says so, and mail is filed', async () => {
+  const kinds = ['webhook', 'email', 'letter', 'inbound'] as const
+  for (const kind of kinds) await enqueue(kind, 1)
+  const handlers = Object.fromEntries(kinds.map((kind) => [kind, resultsBy(kind)]))
+  makePrivateFolder(config.DATA_DIR)
+  holdOutbox()
+  try {
+    await drainOutbox(connection(), handlers)
+    expect((await results()).map(({ worker }) => worker)).toEqual(['inbound'])
+    // A request does not wait for what is not begun.
+    await waitForFirstAttempt(scope, newId(), 3_600_000)
+  } finally {
+    expect([resumeOutbox(), resumeOutbox()]).toEqual([true, false])
+  }
+  await drainOutbox(connection(), handlers)
+  expect((await results()).map(({ worker }) => worker).toSorted()).toEqual([...kinds].toSorted())
+  expect(await rowsLeft()).toHaveLength(0)
 })
 
 test('outcomes with the same function are written together', async () => {

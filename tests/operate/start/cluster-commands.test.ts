@@ -16,6 +16,9 @@ const SECRET_KEY = 'a secret key that only tests use'
 /** They are on both workers: that all are on one has a chance of 1 in 32. */
 const ORGANIZATIONS = 6
 
+/** The place of a continuous backup. */
+const BACKUP_TO = path.join(os.tmpdir(), `cluster-backup-${process.pid}`)
+
 /** Organizations with one of everything, and a new folder. */
 type Place = { desks: Organization[]; folder: string; backup: string }
 
@@ -56,6 +59,11 @@ const RECIPES: Record<string, Recipe> = {
     args: ({ backup }) => [backup, '--check'],
     expect: ([read]) => expect(read).toMatchObject({ files: 3 * ORGANIZATIONS }),
   },
+  // No service has run with it: there is nothing in the backup but whose it is.
+  'backup adopt': { env: { BACKUP_TO }, expect: (lines) => expect(lines).toEqual([{ adopted: BACKUP_TO }]) },
+  'backup status': { env: { BACKUP_TO }, codes: [1], expect: ([found]) => expect(found).toMatchObject({ files: 0 }) },
+  'backup verify': { env: { BACKUP_TO }, codes: [1] },
+  'outbox resume': { expect: ([found]) => expect(found).toMatchObject({ resumed: false }) },
   'organization list': {
     expect: (lines, { desks }) =>
       expect(lines.map(({ id }) => id)).toEqual(expect.arrayContaining(desks.map(({ id }) => id))),
@@ -185,6 +193,7 @@ describe.skipIf(Boolean(WHY_NO_CLUSTER))(`on a cluster${WHY_NO_CLUSTER ? ` (${WH
   })
 
   afterAll(async () => {
+    fs.rmSync(BACKUP_TO, { recursive: true, force: true })
     await stopApi()
     fs.rmSync(base, { recursive: true, force: true })
   })

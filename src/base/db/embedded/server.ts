@@ -30,7 +30,12 @@ const MAX_LOG_BYTES = 10_000_000
  * @param programs the folder of `postgres` and `initdb`
  * @throws EmbeddedError with one line for the operator
  */
-export async function startServer(home: Home, programs: string, settings: Settings): Promise<Server> {
+export async function startServer(
+  home: Home,
+  programs: string,
+  settings: Settings,
+  wait_ms = SERVER_WAIT_MS,
+): Promise<Server> {
   const server_lock = await waitForFormerServer(home)
   try {
     const socket = connectionTo(home, OWNER).path
@@ -40,7 +45,7 @@ export async function startServer(home: Home, programs: string, settings: Settin
     prepareData(home, programs, settings)
     prepareAccess(home)
     const server = spawnServer(home, programs, settings, server_lock)
-    await untilReady(home, server, connectionTo(home, OWNER))
+    await untilReady(home, server, connectionTo(home, OWNER), wait_ms)
     await closeAccess(home)
     return server
   } finally {
@@ -135,12 +140,12 @@ function logFile(home: Home) {
   return path.join(home.dir, 'postgres.log')
 }
 
-async function untilReady(home: Home, server: Server, connection: Connection) {
+async function untilReady(home: Home, server: Server, connection: Connection, wait_ms: number) {
   let has_ended = false
   server.ended.then(() => {
     has_ended = true
   })
-  const end = Date.now() + SERVER_WAIT_MS
+  const end = Date.now() + wait_ms
   while (!(fs.existsSync(connection.path) && (await answers(connection)))) {
     if (has_ended) {
       const output = asUser(home.user, () => fs.readFileSync(logFile(home)))

@@ -31,6 +31,8 @@ type EmbeddedOptions = {
   settings?: Settings
   /** A server that another process runs on this DATA_DIR is a reason to fail (by default), or is used (by commands). */
   other_service?: 'refuse' | 'join'
+  /** Longest wait until the server answers: more for one that replays the log of a backup. */
+  wait_ms?: number
 }
 
 type EmbeddedPostgres = {
@@ -81,7 +83,7 @@ export async function startEmbedded(data_dir: string, options: EmbeddedOptions =
     if (owner_lock === undefined) return { ...connections(), stop: async () => {} }
     try {
       const programs = preparePrograms(home, await nativeFolder())
-      const start = () => startServer(home, programs, settings)
+      const start = () => startServer(home, programs, settings, options.wait_ms)
       const supervisor = new Supervisor(start, await start(), owner_lock)
       return { ...connections(), stop: () => supervisor.stop() }
     } catch (error) {

@@ -201,6 +201,7 @@ export const attachments = distributedTable(
     index('attachments_pending').on(table.organization_id, table.id).where(sql`${table.scan} = 'pending'`),
     index('attachments_message').on(table.organization_id, table.message_id, table.id),
     index('attachments_draft').on(table.organization_id, table.draft_id).where(sql`${table.draft_id} is not null`),
+    index('attachments_storage').on(table.storage_key),
     index('attachments_unused').on(table.id).where(sql`${table.message_id} is null`),
     index('attachments_unused_by').on(table.organization_id, table.uploader_id).where(sql`${table.message_id} is null`),
     reference('attachments_message', [table.organization_id, table.message_id], messages, 'cascade'),

@@ -1,0 +1,75 @@
+/** Says how the backup of this service is, from what is in the target and what the service noted. */
+import { config } from '../../base/config'
+import { BackupError, explained } from '../backup/backup-error'
+import { FILES, readManifest } from './chain-manifest'
+import { openOwnVault } from './own-target'
+import { readState, readVerified } from './state'
+import type { Target } from './target'
+
+type BackupStatus = {
+  place: string
+  is_encrypted: boolean
+  base_copies: number
+  last_base: string | null
+  /** The moments that can be restored, perhaps with gaps. */
+  restorable_from: string | null
+  restorable_until: string | null
+  behind_seconds: number | null
+  waiting_bytes: number
+  bytes: { base_copies: number; log: number; files: number }
+  files: number
+  verified_at: string | null
+  faults: string[]
+}
+
+/** @throws BackupError when the target cannot be read */
+export async function backupStatus(): Promise<BackupStatus> {
+  try {
+    const vault = await openOwnVault('leave')
+    const manifest = await readManifest(vault)
+    if (!manifest) throw new BackupError(`${config.BACKUP_TO} holds no backup yet`)
+    const state = readState()
+    const verified = readVerified()
+    const bases = manifest.chains.flatMap((chain) => chain.bases)
+    // A service with an external database may have noted nothing on this machine.
+    const is_ours = state?.service === manifest.service
+    const until = is_ours ? state.covered_until : undefined
+    return {
+      place: vault.target.place,
+      is_encrypted: vault.is_encrypted,
+      base_copies: bases.length,
+      last_base: bases.at(-1)?.ended_at ?? null,
+      restorable_from: bases[0]?.ended_at ?? null,
+      restorable_until: until ?? null,
+      behind_seconds: until ? Math.round((Date.now() - Date.parse(until)) / 1000) : null,
+      waiting_bytes: state?.waiting_bytes ?? 0,
+      ...(await measureTarget(vault.target)),
+      verified_at: verified && !verified.fault ? verified.at : null,
+      faults: [
+        ...(is_ours ? [] : ['the backup is that of another service']),
+        ...[state?.error, state?.given_up_at && 'the log was given up', verified?.fault].filter(
+          (each) => each !== undefined,
+        ),
+      ],
+    }
+  } catch (error) {
+    throw explained(error, 'the look at the backup')
+  }
+}
+
+/** True when more may be missing from the backup than the settings allow. */
+export function isBehind({ behind_seconds }: BackupStatus): boolean {
+  return behind_seconds === null || behind_seconds > 2 * config.BACKUP_LAG_SECONDS
+}
+
+async function measureTarget(target: Target): Promise<Pick<BackupStatus, 'bytes' | 'files'>> {
+  const bytes = { base_copies: 0, log: 0, files: 0 }
+  let files = 0
+  for await (const { name, size } of target.list('chains'))
+    bytes[name.split('/')[2] === 'log' ? 'log' : 'base_copies'] += size
+  for await (const { size } of target.list(FILES)) {
+    bytes.files += size
+    files++
+  }
+  return { bytes, files }
+}

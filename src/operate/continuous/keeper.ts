@@ -1,0 +1,287 @@
+/**
+ * Keeps the backup of a running service up to date: sends what waits each second, makes base copies, removes what is no
+ * longer needed. The service never waits for it. While the target is away, the log waits where the database has it.
+ */
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { config } from '../../base/config'
+import type { ConnectionOptions } from '../../base/db/connection-url'
+import { type Client, NO_LIMITS, openClient } from '../../base/db/driver-client'
+import type { Home } from '../../base/db/embedded/home'
+import { longTransaction, withSession } from '../../base/db/session'
+import { within } from '../../base/flow/within'
+import { log } from '../../base/log'
+import { pieceSeconds } from '../start/database'
+import { BackupNotes } from './backup-notes'
+import { copyBase } from './base-copy'
+import { type OpenChain, resumeChain } from './chain'
+import { type Base, listName, logName, type Manifest, writeManifest } from './chain-manifest'
+import { CopiedFiles, linesOfNames, readList } from './copied-files'
+import { bytesOfPiece, endPiece, isNeeded, isPiece, PIECE_BYTES, placeOf, readyPieces } from './log-pieces'
+import { claimTarget, openOwnVault, readOwn, type Writer } from './own-target'
+import { keptChains, prune } from './prune'
+import type { BackupState } from './state'
+import type { Vault } from './vault'
+import { Verifier } from './verifier'
+
+/** Between looks at what waits. */
+const ROUND_MS = 1000
+/** After failures in a row the distance doubles up to this. */
+const ROUND_MOST_MS = 15_000
+/** Between looks at whose the target is. */
+const OWN_MS = 10_000
+/** After a base copy failed. */
+const BASE_AGAIN_MS = 30_000
+/** Longest wait at the end for what is left. */
+const LAST_ROUND_MS = 1500
+/** Number of the advisory lock that the one of several processes has which copies files. */
+const FILES_LOCK = 5_710_319
+
+/** The embedded database. */
+type OwnDatabase = { home: Home; owner: ConnectionOptions }
+
+export class Keeper {
+  readonly #writer: Writer
+  readonly #database: OwnDatabase | undefined
+  /** The database of the settings, with the rights of its owner. */
+  readonly #place: string | ConnectionOptions
+  readonly #sql: Client
+  readonly #state: BackupState
+  readonly #notes: BackupNotes
+  readonly #files: CopiedFiles
+  readonly #verifier = new Verifier()
+  readonly #stopping = new AbortController()
+  #vault: Vault | undefined
+  #manifest: Manifest | undefined
+  #owned_ms = Number.NEGATIVE_INFINITY
+  /** The chain that the log goes to; none until a base copy has begun. */
+  #chain: OpenChain | undefined
+  /** The base copy under way, and one that waits for the log that makes it whole. */
+  #copying: { work: Promise<void>; abort: AbortController } | undefined
+  #made: { chain_id: string; base: Base } | undefined
+  #base_ms = Number.NEGATIVE_INFINITY
+  #files_ms = Number.NEGATIVE_INFINITY
+  #rounds: Promise<void> = Promise.resolve()
+
+  /** @param state what an earlier process noted */
+  constructor(writer: Writer, state: BackupState, database: OwnDatabase | undefined) {
+    this.#writer = writer
+    this.#state = state
+    this.#notes = new BackupNotes(state)
+    this.#database = database
+    this.#place = database?.owner ?? config.DATABASE_DIRECT_URL ?? config.DATABASE_URL!
+    this.#sql = openClient(this.#place, 1, NO_LIMITS)
+    this.#files = new CopiedFiles(state.covered_until ? Date.parse(state.covered_until) - 3_600_000 : Date.now())
+  }
+
+  /** How the backup is, as the metrics show it. */
+  get state(): Readonly<BackupState> {
+    return this.#state
+  }
+
+  /** Makes sure whose the target is. @throws ForeignTargetError, PassphraseError; others while the target is away */
+  async claim(): Promise<void> {
+    this.#vault = await openOwnVault('begin')
+    this.#manifest = await claimTarget(this.#vault, this.#state, this.#writer)
+    this.#owned_ms = performance.now()
+    Object.assign(this.#state, { place: this.#vault.target.place, last_base: lastBase(this.#manifest)?.ended_at })
+    this.#notes.write()
+    if (this.#database && !this.#chain && !this.#copying) await this.#resume(this.#database)
+  }
+
+  start(): void {
+    this.#rounds = this.#repeat()
+  }
+
+  /** Sends what is left, for some seconds at most. */
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    this.#copying?.abort.abort()
+    this.#verifier.stop()
+    const last = this.#rounds.then(async () => {
+      if (this.#database && this.#chain) await this.#sql`select pg_switch_wal()`
+      await this.#round()
+    })
+    await within(LAST_ROUND_MS, last, 'late').catch(() => {})
+    this.#notes.write()
+    await this.#sql.end({ timeout: 1 })
+  }
+
+  async #repeat(): Promise<void> {
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
+      await this.#round().then(
+        () => this.#notes.success(this.#files.missing),
+        (error) => this.#noteFailure(error),
+      )
+      const wait_ms = Math.min(ROUND_MS * 2 ** Math.min(this.#notes.failures, 10), ROUND_MOST_MS)
+      await sleep(wait_ms, undefined, { signal }).catch(() => {})
+    }
+  }
+
+  async #round(): Promise<void> {
+    this.#boundSpool()
+    if (!this.#vault || !this.#manifest) await this.claim()
+    await this.#alone(() => this.#send())
+  }
+
+  /** Of the services with one external database, one copies files. */
+  async #alone(work: () => Promise<void>): Promise<void> {
+    if (this.#database) return work()
+    await withSession(this.#place, (session) =>
+      longTransaction(session, 'isolation level read committed', async (sql) => {
+        const [lock] = await sql<{ is_free: boolean }[]>`select pg_try_advisory_xact_lock(${FILES_LOCK}) as is_free`
+        if (lock?.is_free) await work()
+      }),
+    )
+  }
+
+  async #send(): Promise<void> {
+    const vault = this.#vault!
+    const at_ms = Date.now()
+    const ready = this.#database ? readyPieces(this.#database.home) : []
+    await this.#checkOwner(vault, ready.length > 0)
+    const is_due = performance.now() - this.#files_ms > (config.BACKUP_LAG_SECONDS * 1000) / 4
+    if (ready.length > 0 || is_due) {
+      await this.#files.copyNew(this.#sql, vault)
+      this.#files_ms = performance.now()
+    }
+    await this.#sendLog(vault, ready)
+    await this.#keepBases(vault)
+    const chain_id = this.#chain?.id
+    if (!this.#state.last_base || (this.#database && !this.#manifest!.chains.some(({ id }) => id === chain_id))) return
+    // Changes that are in no complete piece yet are younger than this.
+    const open_s = this.#database ? pieceSeconds() + 1 : 0
+    this.#state.covered_until = new Date(at_ms - open_s * 1000).toISOString()
+  }
+
+  /** @param is_writing looks in any case: a piece of another process in the place of ours would break the chain */
+  async #checkOwner(vault: Vault, is_writing: boolean): Promise<void> {
+    if (!is_writing && performance.now() - this.#owned_ms < OWN_MS) return
+    this.#manifest = await readOwn(vault, this.#writer)
+    this.#owned_ms = performance.now()
+  }
+
+  async #sendLog(vault: Vault, ready: string[]): Promise<void> {
+    if (!this.#database) return
+    // A base copy begins: which pieces it needs is not known yet.
+    if (this.#copying && !this.#chain) return
+    const { home } = this.#database
+    for (const name of ready) {
+      const chain = this.#chain
+      if (chain && isNeeded(name) && (!isPiece(name) || name >= chain.first)) {
+        await vault.put(logName(chain.id, name), bytesOfPiece(home, name))
+        if (isPiece(name)) chain.shipped = name
+      }
+      endPiece(home, name)
+      if (isPiece(name)) this.#state.waiting_bytes = Math.max(0, (this.#state.waiting_bytes ?? 0) - PIECE_BYTES)
+    }
+  }
+
+  async #keepBases(vault: Vault): Promise<void> {
+    if (this.#made && this.#isWhole(this.#made.base)) await this.#addBase(vault, this.#made)
+    const last_ms = Date.parse(this.#state.last_base ?? '')
+    const is_old = !(Date.now() - last_ms < config.BACKUP_BASE_HOURS * 3_600_000)
+    const is_due = is_old || (this.#database !== undefined && !this.#chain)
+    if (is_due && !this.#made && !this.#copying && performance.now() - this.#base_ms > BASE_AGAIN_MS) this.#copy(vault)
+    if (this.#state.last_base && !this.#copying) this.#verifier.verifyWeekly()
+  }
+
+  /** The log that a base copy needs is in the target. */
+  #isWhole({ log: needed }: Base): boolean {
+    if (!needed) return true
+    const { shipped } = this.#chain ?? {}
+    return shipped !== undefined && placeOf(shipped).number >= placeOf(needed.last).number
+  }
+
+  async #addBase(vault: Vault, { chain_id, base }: { chain_id: string; base: Base }): Promise<void> {
+    const before = this.#manifest!.chains
+    const known = before.find(({ id }) => id === chain_id)
+    const chains = known
+      ? before.map((chain) => (chain === known ? { ...chain, bases: [...chain.bases, base] } : chain))
+      : [...before.map((chain) => this.#ended(chain)), { id: chain_id, bases: [base], ended_at: null }]
+    const manifest = { ...this.#manifest!, chains: keptChains(chains, Date.now()) }
+    await writeManifest(vault, manifest)
+    this.#manifest = manifest
+    this.#made = undefined
+    Object.assign(this.#state, { last_base: base.ended_at, given_up_at: undefined })
+    log.info({ bytes: base.bytes, parts: base.parts }, 'a base copy is in the backup')
+    await prune(vault, manifest)
+  }
+
+  #ended<Chain extends { ended_at: string | null }>(chain: Chain): Chain {
+    return { ...chain, ended_at: chain.ended_at ?? this.#state.covered_until ?? new Date().toISOString() }
+  }
+
+  /** Begins a base copy, which goes on beside the rounds. */
+  #copy(vault: Vault): void {
+    const abort = new AbortController()
+    const chain_id = this.#chain?.id ?? this.#manifest!.chains.find(() => !this.#database)?.id ?? randomUUID()
+    this.#base_ms = performance.now()
+    const work = this.#copyAll(vault, chain_id, abort.signal)
+      .then(
+        (base) => {
+          this.#made = { chain_id, base }
+        },
+        (error) => this.#dropChain(error),
+      )
+      .finally(() => {
+        this.#copying = undefined
+      })
+    this.#copying = { work, abort }
+  }
+
+  async #copyAll(vault: Vault, chain_id: string, signal: AbortSignal): Promise<Base> {
+    const started_at = new Date().toISOString()
+    const base_id = randomUUID()
+    const list = listName(chain_id, base_id)
+    await withSession(this.#place, (sql) => vault.put(list, linesOfNames(sql)))
+    const onBegin = (first: string) => {
+      this.#chain ??= { id: chain_id, first, shipped: undefined }
+    }
+    const copied = this.#database && (await copyBase({ ...this.#database, vault, chain_id, base_id, signal, onBegin }))
+    await this.#files.copyMissing(readList(vault.read(list)), vault)
+    return { id: base_id, started_at, ended_at: new Date().toISOString(), parts: 0, bytes: 0, ...copied }
+  }
+
+  /** A base copy failed. The log of a chain that has no other is of no use. */
+  #dropChain(error: unknown): void {
+    if (!this.#manifest?.chains.some(({ id }) => id === this.#chain?.id)) this.#chain = undefined
+    if (!this.#stopping.signal.aborted) this.#noteFailure(error)
+  }
+
+  async #resume({ home }: OwnDatabase): Promise<void> {
+    const { postgresql, chains } = this.#manifest!
+    const is_same = postgresql?.system === this.#writer.postgresql?.system
+    this.#chain = is_same ? await resumeChain(chains.at(-1), this.#vault!, home, this.#sql) : undefined
+  }
+
+  #noteFailure(error: unknown): void {
+    // The target may be another one when it is back.
+    this.#owned_ms = Number.NEGATIVE_INFINITY
+    this.#notes.failure(error)
+  }
+
+  /** Gives up the log that waits when it takes too much of the disk: the database would stop when that is full. */
+  #boundSpool(): void {
+    if (!this.#database) return
+    const { home } = this.#database
+    const ready = readyPieces(home)
+    this.#state.waiting_bytes = ready.filter(isPiece).length * PIECE_BYTES
+    // Nothing is kept for a chain that is given up.
+    const is_useless = this.#state.given_up_at !== undefined && !this.#chain && !this.#copying
+    if (this.#state.waiting_bytes <= config.BACKUP_SPOOL_BYTES && !is_useless) return
+    for (const name of ready) endPiece(home, name)
+    this.#state.waiting_bytes = 0
+    if (is_useless) return
+    this.#copying?.abort.abort()
+    this.#chain = this.#made = undefined
+    this.#state.given_up_at = new Date().toISOString()
+    log.error('the log of the database waited for the backup until BACKUP_SPOOL_BYTES: it is given up')
+    this.#notes.write()
+  }
+}
+
+function lastBase({ chains }: Manifest): Base | undefined {
+  return chains.flatMap(({ bases }) => bases).at(-1)
+}

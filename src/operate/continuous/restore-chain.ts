@@ -1,0 +1,153 @@
+/** Restores a continuous backup into an empty DATA_DIR: the database at a moment, and the files that it names. */
+import fs from 'node:fs'
+import path from 'node:path'
+import { audit, OPERATOR } from '../../base/audit/audit'
+import { config } from '../../base/config'
+import { prepareHome } from '../../base/db/embedded/home'
+import { migrateDatabase } from '../../base/db/migrate'
+import { longTransaction, type Transaction, withSession } from '../../base/db/session'
+import { useSecrets } from '../../base/secrets'
+import { SETTINGS } from '../../base/settings/table'
+import { holdOutbox } from '../../delivery/outbox/hold'
+import { BackupError, DamagedFilesError, explained } from '../backup/backup-error'
+import { claimDataDir, clearUnfinished, endRestore } from '../backup/claim-data-dir'
+import { passTicketNumbers, renewEpochs } from '../backup/load'
+import { enterFolder } from '../backup/operator-folder'
+import { tryStoredSecrets } from '../backup/try-secrets'
+import { openAsItIs } from '../start/database'
+import { dropRoot } from '../start/drop-root'
+import { type Manifest, readManifest } from './chain-manifest'
+import { type Chosen, chooseBase } from './choose-base'
+import { type Recovered, recover } from './recover'
+import { type FilesRestored, restoreFiles } from './restored-files'
+import { keyFingerprints } from './state'
+import { isBucket, openTarget, type Target } from './target'
+import { requireAll, unpackBase } from './unpack'
+import { openVault, type Vault } from './vault'
+
+const DAY_MS = 86_400_000
+const WHAT = 'the restore'
+
+type RestoreOptions = {
+  /** The last moment when undefined. */
+  until_ms?: number
+  /** The last ticket number that may have been given out, in any organization. */
+  numbers_from?: number
+}
+
+type Restored = Partial<Pick<Recovered, 'restored_to'>> & FilesRestored
+
+/**
+ * Restores from a folder or `s3://bucket/prefix`. Without a database in the backup, the files of the database of the
+ * settings are restored, which its own tools have restored before.
+ * @returns the time of the last commit that is there
+ * @throws BackupError; nothing stays then but objects in a bucket. DamagedFilesError when all but some files is there
+ */
+export async function restoreChain(place: string, options: RestoreOptions): Promise<Restored> {
+  try {
+    const vault = await openVault(reachTarget(place), config.BACKUP_PASSPHRASE, 'leave')
+    const manifest = await readManifest(vault)
+    if (!manifest) throw new BackupError(`${place} holds no continuous backup`)
+    requireKey(manifest)
+    const restored = manifest.postgresql
+      ? await restoreDatabase(vault, manifest, options)
+      : await restoreFilesAlone(vault)
+    if (restored.missing_files === 0) return restored
+    process.stdout.write(`${JSON.stringify(restored)}\n`)
+    throw new DamagedFilesError(
+      `all is restored but ${restored.missing_files} files, which the backup does not have whole`,
+    )
+  } catch (error) {
+    throw explained(error, WHAT)
+  }
+}
+
+/** A folder becomes the working directory, which is reached when the rights of root are gone. */
+function reachTarget(place: string): Target {
+  if (isBucket(place)) return openTarget(place)
+  enterFolder(place, WHAT)
+  return openTarget(place, '.')
+}
+
+/** @throws BackupError when the settings have another SECRET_KEY than the backup was made with */
+function requireKey({ key }: Manifest): void {
+  const { SECRET_KEY, SECRET_KEY_PREVIOUS } = config
+  if (!SECRET_KEY) {
+    throw new BackupError(
+      'the backup holds no secret key: set SECRET_KEY to that of the lost service, which was in its DATA_DIR/secret-key',
+    )
+  }
+  useSecrets(SECRET_KEY, SECRET_KEY_PREVIOUS)
+  if (keyFingerprints().includes(key)) return
+  throw new BackupError('SECRET_KEY is not that of the service which was backed up')
+}
+
+async function restoreFilesAlone(vault: Vault): Promise<Restored> {
+  if (!config.DATABASE_URL) throw new BackupError('the backup holds files alone: set DATABASE_URL to their database')
+  const { target, close } = await openAsItIs('refuse')
+  return withSession(target, (sql) => restoreFiles(sql, vault)).finally(close)
+}
+
+async function restoreDatabase(vault: Vault, manifest: Manifest, options: RestoreOptions): Promise<Restored> {
+  if (config.DATABASE_URL) {
+    throw new BackupError(
+      'the backup is of an embedded database: restore it without DATABASE_URL, and move it by cli backup FOLDER then',
+    )
+  }
+  const chosen = chooseBase(manifest, options.until_ms, vault.target.place)
+  const release = claimDataDir()
+  try {
+    await dropRoot('create', undefined, isBucket(vault.target.place) ? undefined : '.')
+    const restored = await fillDataDir(vault, chosen, options)
+    writeKey()
+    holdOutbox()
+    endRestore()
+    return restored
+  } catch (error) {
+    clearUnfinished()
+    throw error
+  } finally {
+    release()
+  }
+}
+
+async function fillDataDir(vault: Vault, chosen: Chosen, options: RestoreOptions): Promise<Restored> {
+  const unpacked = await unpackBase(vault, prepareHome(config.DATA_DIR, 5432), chosen)
+  if (unpacked.fault && options.until_ms === undefined) throw unpacked.fault
+  const database = await recover(config.DATA_DIR, chosen.base, options.until_ms)
+  try {
+    requireAll(unpacked, database)
+    await migrateDatabase(database.owner)
+    const files = await withSession(database.owner, async (sql) => {
+      await longTransaction(sql, 'isolation level read committed', (inner) =>
+        noteRestore(inner, database.restored_to, options),
+      )
+      return restoreFiles(sql, vault)
+    })
+    return { restored_to: database.restored_to, ...files }
+  } finally {
+    await database.stop()
+  }
+}
+
+/**
+ * Ends what the lost service may have given out since: ticket numbers and cursors. Says in the audit logs what was
+ * done.
+ */
+async function noteRestore(sql: Transaction, restored_to: string, { numbers_from }: RestoreOptions): Promise<void> {
+  await tryStoredSecrets(sql, 'it is not that of the service which was backed up')
+  const lost_days = Math.max(1, Math.ceil((Date.now() - Date.parse(restored_to)) / DAY_MS))
+  await passTicketNumbers(sql, numbers_from, lost_days)
+  await renewEpochs(sql)
+  for (const { id } of await sql<{ id: string }[]>`select id from organizations`) {
+    const changes = { restored_to: { from: null, to: restored_to } }
+    const entry = { action: 'operator.backup_restored', resource: { type: 'organization', id }, changes } as const
+    await audit({ sql, organization_id: id, actor: OPERATOR }, entry)
+  }
+}
+
+/** Leaves the key where a start without SECRET_KEY reads it, which would make another one. */
+function writeKey(): void {
+  const file = path.join(config.DATA_DIR, SETTINGS.SECRET_KEY.generated_file)
+  fs.writeFileSync(file, config.SECRET_KEY!, { mode: 0o600, flag: 'wx' })
+}

@@ -1,0 +1,164 @@
+/**
+ * The form of an object of a continuous backup: compressed blocks between a head, which names the object, and an end
+ * with its size and checksum. So an object that was cut, changed, or put in the place of another is found, also without
+ * encryption. Head, end and the lengths of blocks are skippable frames of zstd: `zstd -d` alone gives the content.
+ *
+ * A frame with a checksum alone was not enough: the streams of node:zlib end without an error where a file was cut
+ * between two frames, and say nothing of its name.
+ */
+import { createHash } from 'node:crypto'
+import { promisify } from 'node:util'
+import { zstdCompress, zstdDecompress } from 'node:zlib'
+import { BackupError } from '../backup/backup-error'
+
+/** Bytes of content that are compressed at once. */
+const BLOCK_BYTES = 4 * 1024 * 1024
+/** A block that cannot be compressed becomes a little larger. */
+const FRAME_MOST = BLOCK_BYTES + 65_536
+/** Bytes of a head or an end at most. */
+const NOTE_MOST = 4096
+
+/** Skippable frames have 16 magic numbers. */
+const MAGIC = { head: 0x184d2a50, block: 0x184d2a51, end: 0x184d2a52 } as const
+
+const compress = promisify(zstdCompress)
+const decompress = promisify(zstdDecompress)
+
+/** Content in pieces of any size. */
+export type Content = Uint8Array | AsyncIterable<Uint8Array>
+
+/** Something in the backup is not as it was written. */
+export class DamagedBackupError extends BackupError {}
+
+/** Seals content under a name. */
+export async function* seal(name: string, content: Content): AsyncGenerator<Uint8Array> {
+  yield skippable('head', Buffer.from(JSON.stringify({ name })))
+  const hash = createHash('sha256')
+  let size = 0
+  for await (const block of inBlocks(content)) {
+    hash.update(block)
+    size += block.length
+    const frame = await compress(block)
+    const length = Buffer.alloc(4)
+    length.writeUInt32LE(frame.length)
+    yield Buffer.concat([skippable('block', length), frame])
+  }
+  yield skippable('end', Buffer.from(JSON.stringify({ size, sha256: hash.digest('hex') })))
+}
+
+/**
+ * Gives the content of a sealed object, block by block.
+ * @throws DamagedBackupError when it is another object, or not whole; blocks before the fault were given already
+ */
+export async function* unseal(name: string, bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const damaged = (why: string) => new DamagedBackupError(`the backup is damaged: ${name} ${why}`)
+  const reader = new Reader(bytes, () => damaged('ends too early'))
+  const head = await readNote(reader, damaged)
+  if (head.kind !== 'head' || parsed(head.data)?.name !== name) throw damaged('is another object')
+  const hash = createHash('sha256')
+  let size = 0
+  for (;;) {
+    const { kind, data } = await readNote(reader, damaged)
+    if (kind === 'end') {
+      const { size: whole, sha256 } = parsed(data) ?? {}
+      if (whole !== size || sha256 !== hash.digest('hex')) throw damaged('has a wrong checksum')
+      if (!(await reader.isAtEnd())) throw damaged('goes on behind its end')
+      return
+    }
+    if (kind !== 'block' || data.length !== 4) throw damaged('is no sealed object')
+    const length = data.readUInt32LE()
+    if (length > FRAME_MOST) throw damaged('has a block that is too large')
+    const block = await decompress(await reader.take(length), { maxOutputLength: BLOCK_BYTES }).catch(() => {
+      throw damaged('has a block that cannot be read')
+    })
+    hash.update(block)
+    size += block.length
+    yield block
+  }
+}
+
+async function readNote(
+  reader: Reader,
+  damaged: (why: string) => Error,
+): Promise<{ kind: keyof typeof MAGIC | undefined; data: Buffer }> {
+  const header = await reader.take(8)
+  const magic = header.readUInt32LE(0)
+  const length = header.readUInt32LE(4)
+  if (length > NOTE_MOST) throw damaged('is no sealed object')
+  const kind = (Object.keys(MAGIC) as (keyof typeof MAGIC)[]).find((each) => MAGIC[each] === magic)
+  return { kind, data: await reader.take(length) }
+}
+
+function parsed(data: Buffer): Record<string, unknown> | undefined {
+  try {
+    return Object(JSON.parse(data.toString()))
+  } catch {
+    return undefined
+  }
+}
+
+function skippable(kind: keyof typeof MAGIC, data: Buffer): Buffer {
+  const header = Buffer.alloc(8)
+  header.writeUInt32LE(MAGIC[kind], 0)
+  header.writeUInt32LE(data.length, 4)
+  return Buffer.concat([header, data])
+}
+
+/** Joins and cuts pieces: each block but the last has the full size. */
+async function* inBlocks(content: Content): AsyncGenerator<Buffer> {
+  let pieces: Uint8Array[] = []
+  let size = 0
+  const given = content instanceof Uint8Array ? [content] : content
+  for await (const piece of given) {
+    for (let at = 0; at < piece.length; ) {
+      const part = piece.subarray(at, at + BLOCK_BYTES - size)
+      pieces.push(part)
+      size += part.length
+      at += part.length
+      if (size < BLOCK_BYTES) continue
+      yield Buffer.concat(pieces, size)
+      pieces = []
+      size = 0
+    }
+  }
+  if (size > 0) yield Buffer.concat(pieces, size)
+}
+
+/** Takes exact numbers of bytes from a stream of pieces. */
+class Reader {
+  readonly #pieces: AsyncIterator<Uint8Array>
+  readonly #cut: () => Error
+  #held: Uint8Array = new Uint8Array()
+
+  /** @param cut makes the error for a stream that ends too early */
+  constructor(bytes: AsyncIterable<Uint8Array>, cut: () => Error) {
+    this.#pieces = bytes[Symbol.asyncIterator]()
+    this.#cut = cut
+  }
+
+  async take(length: number): Promise<Buffer> {
+    const taken: Uint8Array[] = []
+    for (let left = length; left > 0; ) {
+      if (this.#held.length === 0 && !(await this.#next())) throw this.#cut()
+      const part = this.#held.subarray(0, left)
+      taken.push(part)
+      this.#held = this.#held.subarray(part.length)
+      left -= part.length
+    }
+    return Buffer.concat(taken, length)
+  }
+
+  async isAtEnd(): Promise<boolean> {
+    return this.#held.length === 0 && !(await this.#next())
+  }
+
+  async #next(): Promise<boolean> {
+    for (;;) {
+      const { done, value } = await this.#pieces.next()
+      if (done) return false
+      if (value.length === 0) continue
+      this.#held = value
+      return true
+    }
+  }
+}

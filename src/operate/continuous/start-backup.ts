@@ -1,0 +1,74 @@
+/** Starts the continuous backup with the service. */
+
+import { randomUUID } from 'node:crypto'
+import fs from 'node:fs'
+import path from 'node:path'
+import { ConfigError, config } from '../../base/config'
+import type { ConnectionOptions } from '../../base/db/connection-url'
+import { prepareHome } from '../../base/db/embedded/home'
+import { withSession } from '../../base/db/session'
+import { within } from '../../base/flow/within'
+import { log } from '../../base/log'
+import { showBackup } from '../../base/metrics/backup-figures'
+import { wordsOf } from './backup-words'
+import { Keeper } from './keeper'
+import { ForeignTargetError, type Writer } from './own-target'
+import { nameOfService, readState, readVerified } from './state'
+import { PassphraseError } from './vault'
+
+/** Longest wait of a start for the target. A target that is away stops nothing. */
+const CLAIM_MS = 10_000
+
+/**
+ * Starts the backup, when BACKUP_TO is set.
+ * @param owner the superuser's connection to the embedded database; undefined for an external one
+ * @throws ConfigError when the target is another service's, or the passphrase does not open it
+ */
+export async function startBackup(
+  owner: ConnectionOptions | undefined,
+): Promise<{ stop(): Promise<void> } | undefined> {
+  if (!config.BACKUP_TO) return undefined
+  const state = { ...readState(), service: nameOfService() }
+  const database = owner && { owner, home: prepareHome(config.DATA_DIR, 5432) }
+  const keeper = new Keeper(await readWriter(state.service, owner), state, database)
+  try {
+    await within(CLAIM_MS, keeper.claim(), 'it does not answer')
+  } catch (error) {
+    if (error instanceof ForeignTargetError || error instanceof PassphraseError) throw new ConfigError(error.message)
+    log.error({ reason: wordsOf(error) }, 'the backup cannot be written, and is tried again')
+  }
+  keeper.start()
+  showBackup(() => keeper.state, config.BACKUP_VERIFY === 'on' ? () => readVerified() : undefined)
+  return keeper
+}
+
+/** Names this process of the service as the one that writes. */
+export async function readWriter(service: string, owner: ConnectionOptions | undefined): Promise<Writer> {
+  if (!owner) return { service, writer: service, postgresql: null }
+  const [found] = await withSession(
+    owner,
+    (sql) => sql<{ major: string; system: string }[]>`
+    select (current_setting('server_version_num')::int / 10000)::text as major,
+      (select system_identifier::text from pg_control_system()) as system`,
+  )
+  return { service, writer: randomUUID(), postgresql: { ...found! } }
+}
+
+/**
+ * Makes the folder of BACKUP_TO when the one above it is there: a disk that is not mounted has none.
+ * @returns the folder, which must belong to the user of the service
+ * @throws ConfigError
+ */
+export function prepareTarget(): string | undefined {
+  const { BACKUP_TO, DATA_DIR } = config
+  if (!BACKUP_TO || BACKUP_TO.startsWith('s3://')) return undefined
+  if (`${BACKUP_TO}/`.startsWith(`${DATA_DIR}/`)) {
+    throw new ConfigError(`BACKUP_TO ${BACKUP_TO} is in DATA_DIR: what takes one takes the other`)
+  }
+  const found = fs.statSync(BACKUP_TO, { throwIfNoEntry: false })
+  if (found && !found.isDirectory()) throw new ConfigError(`BACKUP_TO ${BACKUP_TO} is no folder`)
+  if (!found && fs.existsSync(path.dirname(BACKUP_TO)) && readState()?.place !== BACKUP_TO) {
+    fs.mkdirSync(BACKUP_TO, { mode: 0o700 })
+  }
+  return fs.existsSync(BACKUP_TO) ? BACKUP_TO : undefined
+}

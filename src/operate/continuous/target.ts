@@ -1,0 +1,127 @@
+/** The place of a continuous backup: a folder or a bucket, with a list of what is there. */
+import type { Stats } from 'node:fs'
+import { lstat, readdir, rmdir, stat } from 'node:fs/promises'
+import path from 'node:path'
+import { config } from '../../base/config'
+import { isErrno } from '../../base/db/embedded/faults'
+import { fileStore, openBucket, s3Store } from '../../desk/attachments/storage'
+import type { Store } from '../../desk/attachments/store'
+import { answerOf } from '../../desk/attachments/store-faults'
+import { BackupError } from '../backup/backup-error'
+
+/** An object of the place: its name, and its bytes as they are stored. */
+type Listed = { name: string; size: number }
+
+export type Target = Store & {
+  /** `BACKUP_TO`, or the source of a restore. */
+  place: string
+  /**
+   * Lists the objects in a folder, in the order of their names.
+   * @param after leaves out those up to it
+   */
+  list(folder: string, after?: string): AsyncGenerator<Listed>
+}
+
+/**
+ * Opens a folder or `s3://bucket/prefix`. Nothing is read or written yet.
+ * @param reach another way to the folder: a process that is no longer root may have none to it from above
+ */
+export function openTarget(place: string, reach = place): Target {
+  return isBucket(place) ? bucketTarget(place) : folderTarget(place, reach)
+}
+
+/** True for a place that is no folder. */
+export function isBucket(place: string): boolean {
+  return place.startsWith('s3://')
+}
+
+/**
+ * @throws BackupError when the folder is away, such as a disk that is not mounted: it must not be made anew elsewhere
+ */
+async function requireFolder(root: string): Promise<void> {
+  const found = await stat(root).catch(() => undefined)
+  if (!found?.isDirectory()) throw new BackupError(`there is no folder ${root}`)
+}
+
+function folderTarget(place: string, root: string): Target {
+  const store = fileStore(root)
+  return {
+    ...store,
+    place,
+    async put(name, bytes) {
+      await requireFolder(root)
+      return store.put(name, bytes)
+    },
+    async remove(name) {
+      await store.remove(name)
+      await removeEmpty(root, path.dirname(name))
+    },
+    async *list(folder, after = '') {
+      await requireFolder(root)
+      for await (const found of filesBelow(root, folder)) if (found.name > after) yield found
+    },
+  }
+}
+
+async function removeEmpty(root: string, folder: string): Promise<void> {
+  if (folder === '.') return
+  const is_gone = await rmdir(path.join(root, folder)).then(
+    () => true,
+    () => false,
+  )
+  if (is_gone) await removeEmpty(root, path.dirname(folder))
+}
+
+/** Lists plain files only: a link would lead elsewhere. What is being written has no name yet. */
+async function* filesBelow(root: string, folder: string): AsyncGenerator<Listed> {
+  const entries = await readdir(path.join(root, folder), { withFileTypes: true }).catch(unlessMissing)
+  for (const entry of (entries ?? []).toSorted((a, b) => (sortName(a) < sortName(b) ? -1 : 1))) {
+    const name = `${folder}/${entry.name}`
+    if (entry.isDirectory()) yield* filesBelow(root, name)
+    else if (entry.isFile() && !name.endsWith('.partial')) {
+      const found: Stats | undefined = await lstat(path.join(root, name)).catch(unlessMissing)
+      if (found) yield { name, size: found.size }
+    }
+  }
+}
+
+/** The order of whole names, as buckets have it: a folder stands where its files do. */
+function sortName(entry: { name: string; isDirectory(): boolean }): string {
+  return entry.isDirectory() ? `${entry.name}/` : entry.name
+}
+
+function unlessMissing(error: unknown): undefined {
+  if (!isErrno(error, 'ENOENT')) throw error
+}
+
+function bucketTarget(place: string): Target {
+  const { client, prefix } = openBucket(place, {
+    endpoint: config.BACKUP_S3_ENDPOINT,
+    region: config.BACKUP_S3_REGION,
+    accessKeyId: config.BACKUP_S3_ACCESS_KEY_ID,
+    secretAccessKey: config.BACKUP_S3_SECRET_ACCESS_KEY,
+  })
+  const nameOf = (name: string) => (prefix ? `${prefix}/${name}` : name)
+  return {
+    ...s3Store(client, prefix),
+    place,
+    async *list(folder, after) {
+      let page: string | undefined
+      do {
+        const { contents = [], nextContinuationToken } = await answerOf(
+          client.list({
+            prefix: `${nameOf(folder)}/`,
+            maxKeys: 1000,
+            ...(after !== undefined && { startAfter: nameOf(after) }),
+            ...(page && { continuationToken: page }),
+          }),
+        )
+        // S3 promises the order of names; servers that speak like it may keep it between pages only.
+        for (const { key, size } of contents.toSorted((a, b) => (a.key < b.key ? -1 : 1))) {
+          yield { name: prefix ? key.slice(prefix.length + 1) : key, size: Number(size ?? 0) }
+        }
+        page = nextContinuationToken
+      } while (page)
+    },
+  }
+}

@@ -1,0 +1,164 @@
+/**
+ * Writes and reads sealed objects of a target, encrypted when there is a passphrase. The format is that of age
+ * (age-encryption.org), by its author's package: each piece of 64 KiB is authenticated, and the end. The passphrase
+ * opens `key.age`, which holds the identity that all else is encrypted for, as age's own program keeps identities. Who
+ * does not know that identity can neither read an object nor make one.
+ */
+import { setImmediate as giveWay } from 'node:timers/promises'
+import { Decrypter, Encrypter, generateX25519Identity, identityToRecipient } from 'age-encryption'
+import { isNothingThere } from '../../desk/attachments/store-faults'
+import { BackupError } from '../backup/backup-error'
+import { type Content, DamagedBackupError, seal, unseal } from './sealed'
+import type { Target } from './target'
+
+const KEY = 'key.age'
+/** Holds what is where, and whose the target is. */
+export const MANIFEST = 'manifest'
+
+/** 2^16 rounds of scrypt take 64 MiB; age's own default takes 256 MiB, half of a small machine. */
+const SCRYPT_WORK = 16
+
+/** Bytes that are encrypted at once: about 2 ms. */
+const STEP_BYTES = 256 * 1024
+
+/** The passphrase does not fit the target, or one of them has none. */
+export class PassphraseError extends BackupError {}
+
+export type Vault = {
+  target: Target
+  is_encrypted: boolean
+  /** Writes an object: it is durable when this resolves. */
+  put(name: string, content: Content): Promise<void>
+  /** Reads an object block by block. @throws as `openTarget` for a missing one, DamagedBackupError */
+  read(name: string): AsyncGenerator<Uint8Array>
+}
+
+/**
+ * Opens the target for reading and writing.
+ * @param if_empty `begin` makes the key of an empty target
+ * @throws PassphraseError
+ */
+export async function openVault(
+  target: Target,
+  passphrase: string | undefined,
+  if_empty: 'begin' | 'leave',
+): Promise<Vault> {
+  const key = await readIfThere(target, KEY)
+  if (key) {
+    if (!passphrase) throw new PassphraseError(`the backup in ${target.place} is encrypted: set BACKUP_PASSPHRASE`)
+    return encrypted(target, await openKey(key, passphrase, target.place))
+  }
+  if (!passphrase) return plain(target)
+  if (if_empty === 'leave' || (await readIfThere(target, MANIFEST))) {
+    throw new PassphraseError(
+      `the backup in ${target.place} is not encrypted, and BACKUP_PASSPHRASE is set: name another place, or set none`,
+    )
+  }
+  const identity = await generateX25519Identity()
+  const encrypter = new Encrypter()
+  encrypter.setScryptWorkFactor(SCRYPT_WORK)
+  encrypter.setPassphrase(passphrase)
+  await target.put(KEY, await encrypter.encrypt(`${identity}\n`))
+  return encrypted(target, identity)
+}
+
+/** @returns undefined when there is no such object */
+async function readIfThere(target: Target, name: string): Promise<Uint8Array | undefined> {
+  try {
+    return await target.read(name)
+  } catch (error) {
+    if (isNothingThere(error)) return undefined
+    throw error
+  }
+}
+
+/** Reads a whole object. */
+export async function contentOf(vault: Vault, name: string): Promise<Buffer> {
+  const blocks: Uint8Array[] = []
+  for await (const block of vault.read(name)) blocks.push(block)
+  return Buffer.concat(blocks)
+}
+
+async function openKey(key: Uint8Array, passphrase: string, place: string): Promise<string> {
+  const decrypter = new Decrypter()
+  decrypter.addPassphrase(passphrase)
+  try {
+    return (await decrypter.decrypt(key, 'text')).trim()
+  } catch {
+    throw new PassphraseError(`BACKUP_PASSPHRASE does not open the backup in ${place}`)
+  }
+}
+
+function plain(target: Target): Vault {
+  return {
+    target,
+    is_encrypted: false,
+    async put(name, content) {
+      await target.put(name, seal(name, content))
+    },
+    async *read(name) {
+      yield* unseal(name, await target.open(name))
+    },
+  }
+}
+
+async function encrypted(target: Target, identity: string): Promise<Vault> {
+  const encrypter = new Encrypter()
+  encrypter.addRecipient(await identityToRecipient(identity))
+  const decrypter = new Decrypter()
+  decrypter.addIdentity(identity)
+  return {
+    target,
+    is_encrypted: true,
+    async put(name, content) {
+      await target.put(name, await encrypter.encrypt(streamOf(inSteps(seal(name, content)))))
+    },
+    async *read(name) {
+      const stored = await target.open(name)
+      yield* unseal(name, decrypted(name, decrypter, stored))
+    },
+  }
+}
+
+/** @throws DamagedBackupError in the place of what age says of a changed or cut object */
+async function* decrypted(name: string, decrypter: Decrypter, stored: ReadableStream<Uint8Array>) {
+  let is_ours = false
+  // A failure of the target is no damage.
+  async function* noting() {
+    try {
+      yield* stored
+    } catch (error) {
+      is_ours = true
+      throw error
+    }
+  }
+  try {
+    yield* await decrypter.decrypt(streamOf(noting()))
+  } catch (error) {
+    if (is_ours) throw error
+    throw new DamagedBackupError(`the backup is damaged: ${name} was changed, or cut, or is not of this backup`)
+  }
+}
+
+/** Cuts pieces and lets others run between them: age's package encrypts without a pause what it is given. */
+async function* inSteps(pieces: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
+  for await (const piece of pieces) {
+    for (let at = 0; at < piece.length; at += STEP_BYTES) {
+      yield piece.subarray(at, at + STEP_BYTES)
+      await giveWay()
+    }
+  }
+}
+
+function streamOf(pieces: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const { done, value } = await pieces.next()
+      if (done) controller.close()
+      else controller.enqueue(value)
+    },
+    async cancel() {
+      await pieces.return(undefined)
+    },
+  })
+}

@@ -1,0 +1,82 @@
+/** Looks at the continuous backup, and at the outbox of a service that was restored. */
+import { config } from '../../base/config'
+import type { Connection } from '../../base/db/transact'
+import { outboxWaits } from '../../delivery/outbox/hold'
+import { readState, readVerified } from '../continuous/state'
+import { counted, type Finding, failure, warning } from './finding'
+
+/** The backup is verified each week by itself. */
+const VERIFIED_MOST_DAYS = 10
+const DAY_MS = 86_400_000
+
+/** Looks at what the service notes of its backup. */
+export async function checkContinuousBackup(): Promise<Finding[]> {
+  return config.BACKUP_TO ? [...checkState(), ...checkVerified()] : []
+}
+
+function checkState(): Finding[] {
+  const state = readState()
+  const action = 'Run bun run cli backup status, and see that BACKUP_TO can be reached and written to.'
+  if (!state) {
+    return [warning('There is no continuous backup yet: the service has not run with BACKUP_TO', 'Start the service.')]
+  }
+  const { covered_until, error, given_up_at, missing_files = 0 } = state
+  const behind_s = covered_until ? Math.round((Date.now() - Date.parse(covered_until)) / 1000) : undefined
+  const why = error ? `: ${error}` : ''
+  const findings: Finding[] = []
+  if (behind_s === undefined)
+    findings.push(failure(`The continuous backup has no complete copy of the data${why}`, action))
+  else if (behind_s > 2 * config.BACKUP_LAG_SECONDS) {
+    const message = `The continuous backup is ${counted(behind_s, 'second')} old: what came since is lost with this machine${why}`
+    findings.push(failure(message, action, { covered_until }))
+  }
+  if (given_up_at) {
+    const message = `The log waited for the backup until BACKUP_SPOOL_BYTES, and was given up at ${given_up_at}: moments since then cannot be restored until there is a new base copy`
+    findings.push(failure(message, action))
+  }
+  if (missing_files > 0) {
+    const message = `${counted(missing_files, 'stored file')} could not be backed up, because the store does not have them`
+    findings.push(
+      warning(message, 'The lines "a stored file is missing" of the log name them. Restore them from an older backup.'),
+    )
+  }
+  return findings
+}
+
+function checkVerified(): Finding[] {
+  const verified = readVerified()
+  if (verified?.fault) {
+    const message = `The last look at the whole backup failed: ${verified.fault}. It may not be good for a restore`
+    return [failure(message, 'Mend what is named, and run bun run cli backup verify.', { at: verified.at })]
+  }
+  if (config.BACKUP_VERIFY === 'off' || !readState()?.last_base) return []
+  const days = verified && Math.floor((Date.now() - Date.parse(verified.at)) / DAY_MS)
+  if (days !== undefined && days < VERIFIED_MOST_DAYS) return []
+  const message =
+    days === undefined ? 'The backup was never verified' : `The backup was verified ${counted(days, 'day')} ago`
+  return [warning(`${message}: nobody knows if it can be restored`, 'Run bun run cli backup verify.')]
+}
+
+/** Looks if mail is received without a continuous backup. Who runs PostgreSQL alone has tools of its own. */
+export async function checkMailIsKept({ sql }: Connection): Promise<Finding[]> {
+  if (config.BACKUP_TO || config.DATABASE_URL) return []
+  const received = await sql`select from inbound_messages limit 1`
+  if (received.length === 0) return []
+  return [
+    warning(
+      'Mail is received and there is no continuous backup: what was answered with 250 since the last backup is lost with this machine',
+      'Set BACKUP_TO to a folder on another disk or to a bucket, as src/guide/backup.md says.',
+    ),
+  ]
+}
+
+/** Looks if the outbox of a restored service waits for a decision. */
+export async function checkHeldOutbox(): Promise<Finding[]> {
+  if (!outboxWaits()) return []
+  return [
+    failure(
+      'This service was restored and sends nothing: webhooks, emails and letters wait, because the lost service may have sent them already',
+      'Look with bun run cli outbox stats, then run bun run cli outbox resume.',
+    ),
+  ]
+}
