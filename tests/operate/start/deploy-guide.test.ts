@@ -90,21 +90,6 @@ test.skipIf(!analyze)('systemd understands the units, and finds little that it e
   fs.rmSync(dir, { recursive: true })
 })
 
-test.skipIf(!analyze)('systemd understands the nightly backup', () => {
-  const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'unit-'))
-  const [service, timer] = blocks('ini', read('src/guide/backup.md'))
-  const files = ['service', 'timer'].map((kind) => path.join(dir, `deskwire-backup.${kind}`))
-  fs.writeFileSync(files[0]!, service!)
-  fs.writeFileSync(files[1]!, timer!)
-  const verified = spawnSync(analyze!, ['verify', ...files], { encoding: 'utf8' })
-  expect([verified.status, verified.stderr]).toEqual([0, ''])
-  fs.rmSync(dir, { recursive: true })
-})
-
-function blocks(language: string, guide: string): string[] {
-  return [...guide.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'gm'))].map(([, code]) => code!)
-}
-
 function read(file: string): string {
   return fs.readFileSync(path.join(ROOT, file), 'utf8')
 }
