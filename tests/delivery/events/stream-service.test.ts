@@ -30,6 +30,19 @@ async function open(service: Service) {
   return readerOf(answer)
 }
 
+/** Repeats while all places are taken: 10 for a user. */
+async function whenFree<T>(work: () => Promise<T>): Promise<T> {
+  const until_ms = performance.now() + 10_000
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!/answered 429/.test(String(error)) || performance.now() > until_ms) throw error
+      await Bun.sleep(20)
+    }
+  }
+}
+
 const create = (service: Service, name: string) =>
   service.call('POST', '/contacts', { name, email: `${name}.${crypto.randomUUID()}@customer.example` })
 
@@ -53,13 +66,12 @@ test('the places of clients that went away are free again', async () => {
   const [one] = services as [Service, Service]
   for (let round = 0; round < 3; round++) {
     const readers = []
-    for (let n = 0; n < 8; n++) readers.push(await open(one))
+    // The server hears a moment later that the clients of the round before went away.
+    for (let n = 0; n < 8; n++) readers.push(await whenFree(() => open(one)))
     for (const reader of readers) {
       await reader.next(1)
       await reader[Symbol.asyncDispose]()
     }
-    // The server hears of it a moment later.
-    await Bun.sleep(500)
   }
 })
 
