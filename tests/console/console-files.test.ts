@@ -35,16 +35,23 @@ test.each([
   expect(policy).not.toMatch(/script-src|unsafe|allow-scripts/)
 })
 
-test('the first view is small, and comes once', async () => {
+test('the first view is small, and comes once; what is loaded later is served, too', async () => {
+  const script = await (await get('/console/console.js')).text()
+  const [first, later] = [/(?:from|import)"\.\/([^"]+)"/g, /import\("\.\/([^"]+)"\)/g].map((pattern) =>
+    [...script.matchAll(pattern)].map(([, file]) => `/console/${file}`),
+  ) as [string[], string[]]
   let bytes = 0
-  for (const path of ['/', '/console/console.js', '/console/console.css', '/console/icon.svg']) {
+  for (const path of ['/', '/console/console.js', ...first, '/console/console.css', '/console/icon.svg']) {
     const answer = await get(path, { 'accept-encoding': 'gzip' })
-    expect(answer.status).toBe(200)
+    expect([path, answer.status]).toEqual([path, 200])
     bytes += (await answer.arrayBuffer()).byteLength
     const etag = answer.headers.get('etag')
     if (etag) expect((await get(path, { 'if-none-match': etag })).status).toBe(304)
   }
   expect(bytes).toBeLessThan(MOST_BYTES)
+  expect(later.length).toBeGreaterThan(2)
+  for (const path of later) expect([path, (await get(path)).status]).toEqual([path, 200])
+  expect((await get('/console/nothing.js')).status).toBe(404)
 })
 
 test('CONSOLE=off leaves a page that points to the documentation', async () => {

@@ -3,7 +3,7 @@
  * was shown last goes first where two have the same key.
  */
 import type { IconNode } from 'lucide'
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { Cell } from './cell'
 import { attempt } from './ui/toasts'
 
@@ -26,7 +26,8 @@ export function useActs(given: Act[]): void {
   const latest = useRef(given)
   latest.current = given
   const words = given.map(({ text, keys }) => `${keys} ${text}`).join('\n')
-  useEffect(() => {
+  // At once: what is seen can be done.
+  useLayoutEffect(() => {
     const shown = latest.current.map((act, place) => ({ ...act, run: () => latest.current[place]?.run() }))
     acts.value = [shown, ...acts.value]
     return () => {

@@ -1,6 +1,6 @@
 /** Writes answers and notes: one reply and one note of the person in each ticket, which the service keeps as drafts. */
 import { ChevronDown, ListVideo, MessageSquareReply, Pin, Send, StickyNote } from 'lucide'
-import { useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useActs } from '../acts'
 import { useCell } from '../cell'
 import { Action, Button } from '../ui/buttons'
@@ -27,19 +27,14 @@ let goes_on = true
 export function Composer(props: ComposerProps) {
   const { api, ticket } = props
   const kinds = [writingOf(api, ticket.id, false), writingOf(api, ticket.id, true)] as const
-  const [is_note, setNote] = useState(() => kinds[0].isEmpty && !kinds[1].isEmpty)
+  const { is_note, choose, field } = useKind(kinds[0].isEmpty && !kinds[1].isEmpty)
   const writing = kinds[is_note ? 1 : 0]
   const written = useCell(writing.cell)
   const drafts = useDrafts(props, kinds)
-  const field = useRef<TextHandle | undefined>(undefined)
   const sending = useSend(props, writing, is_note, () => goes_on)
   const upload = useUpload(api, writing, ticket.messages)
   const is_locked = sending.is_sending || sending.is_held
   const is_off = writing.isEmpty || written.other !== undefined || upload.is_busy || is_locked
-  const choose = (is_note: boolean) => {
-    setNote(is_note)
-    requestAnimationFrame(() => field.current?.focus())
-  }
   const macro = useMacro(props, kinds, choose, sending.sendAtOnce)
   const send = (status?: NextStatus) => void (is_off || attempt(() => sending.send(status)))
   useActs([
@@ -82,6 +77,23 @@ export function Composer(props: ComposerProps) {
       </section>
     </>
   )
+}
+
+/** Which kind is written, and the field for it, which gets the focus when a kind is chosen. */
+function useKind(begins_with_note: boolean) {
+  const [is_note, setNote] = useState(begins_with_note)
+  const field = useRef<TextHandle | undefined>(undefined)
+  const wants_focus = useRef(false)
+  const choose = (to_note: boolean) => {
+    setNote(to_note)
+    field.current?.focus()
+    wants_focus.current = to_note !== is_note
+  }
+  useLayoutEffect(() => {
+    if (wants_focus.current) field.current?.focus()
+    wants_focus.current = false
+  }, [is_note])
+  return { is_note, choose, field }
 }
 
 function hintOf(is_note: boolean, { contact }: ComposerProps['ticket']): string {

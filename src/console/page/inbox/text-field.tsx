@@ -28,7 +28,11 @@ export function TextField({ handle, macros, chooseMacro, tools, ...props }: Prop
   const [is_choosing, setChoosing] = useState(false)
   const area = useRef<HTMLTextAreaElement>(null)
   const { editing, is_rich, inEditor, onReady, bePlain } = useEditor(props)
-  useImperativeHandle(handle, () => ({ focus: () => (editing.current ?? area.current)?.focus() }), [])
+  useImperativeHandle(
+    handle,
+    () => ({ focus: () => (area.current ? area.current.focus() : inEditor((editor) => editor.focus())) }),
+    [],
+  )
   const onKeyDown = (event: KeyboardEvent) => {
     const is_command = event.ctrlKey || event.metaKey
     if (event.key === 'Enter' && is_command) props.send(event.shiftKey ? 'resolved' : undefined)
@@ -52,7 +56,7 @@ export function TextField({ handle, macros, chooseMacro, tools, ...props }: Prop
       ) : (
         <PlainText {...props} area={area} />
       )}
-      {is_choosing && <Macros macros={macros} choose={goBack} />}
+      {is_choosing && <Macros macros={macros} choose={goBack} close={() => setChoosing(false)} />}
       <Formatting
         run={(format) => inEditor((editor) => editor.run(format))}
         bePlain={is_rich ? bePlain : undefined}
@@ -154,8 +158,10 @@ function insertAtCursor(area: HTMLTextAreaElement, text: string, write: (text: s
   requestAnimationFrame(() => area.setSelectionRange(from + text.length, from + text.length))
 }
 
-/** The macros above the text. @param choose gets none when the person goes back to writing */
-function Macros({ macros, choose }: { macros: Macro[]; choose: (id: string | undefined) => void }) {
+type MacrosProps = { macros: Macro[]; choose: (id: string | undefined) => void; close: () => void }
+
+/** The macros above the text. Escape goes back to writing, and the slash is one. */
+function Macros({ macros, choose, close }: MacrosProps) {
   const box = useRef<HTMLDivElement>(null)
   useEffect(() => box.current?.querySelector('input')?.focus(), [])
   return (
@@ -168,7 +174,7 @@ function Macros({ macros, choose }: { macros: Macro[]; choose: (id: string | und
         if (event.key === 'Escape') choose(undefined)
       }}
       onFocusOut={(event) => {
-        if (!box.current?.contains(event.relatedTarget as Node | null)) choose(undefined)
+        if (!box.current?.contains(event.relatedTarget as Node | null)) close()
       }}
     >
       <Options

@@ -36,7 +36,7 @@ export function Options({ label, options, onChoose, placeholder, onType }: Optio
   const list = useRef<HTMLDivElement>(null)
   const [words, setWords] = useState('')
   const [place, setPlace] = useState(0)
-  const fitting = options.filter((one) => fits(`${one.text} ${one.words ?? ''}`, words)).slice(0, MOST_SHOWN)
+  const fitting = fittingOf(options, words).slice(0, MOST_SHOWN)
   const now = Math.min(place, fitting.length - 1)
   useEffect(() => {
     list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest' })
@@ -126,12 +126,15 @@ function OneOption({ id, option, is_selected, heads, onChoose }: OneProps) {
   )
 }
 
-/** Tells if each word begins somewhere in the text. */
-function fits(text: string, words: string): boolean {
-  const plain = simple(text)
-  return simple(words)
-    .split(/\s+/)
-    .every((word) => plain.includes(word))
+/** The options that have all the words, those first in which a word begins with what was typed. */
+function fittingOf(options: Option[], typed: string): Option[] {
+  const all = simple(typed).split(/\s+/)
+  const ranked = options.flatMap((option) => {
+    const text = ` ${simple(`${option.text} ${option.words ?? ''}`)}`
+    if (!all.every((word) => text.includes(word))) return []
+    return [{ option, rank: all.every((word) => text.includes(` ${word}`)) ? 0 : 1 }]
+  })
+  return ranked.sort((one, other) => one.rank - other.rank).map(({ option }) => option)
 }
 
 /** Without case and accents. */
