@@ -54,6 +54,7 @@ test.each([
   await until('more was done', () => load.acknowledged.length > 600)
   const killed_ms = Date.now()
   await service.kill()
+  const covered_ms = Date.parse(readBackupState(settings.DATA_DIR)!.covered_until!)
   await load.stop()
   burn(settings.DATA_DIR)
 
@@ -69,9 +70,10 @@ test.each([
     const oldest_ms = Math.min(...lost.map(({ at_ms }) => at_ms), newest_ms)
     console.log(
       `${load.acknowledged.length} acknowledged, ${lost.length} lost, the first ${killed_ms - oldest_ms} ms before the kill; ` +
-        `restored to ${killed_ms - Date.parse(restored_to)} ms before it, ${files} files`,
+        `said to be covered until ${killed_ms - covered_ms} ms, restored to ${killed_ms - Date.parse(restored_to)} ms before it, ${files} files`,
     )
-    expect(lost.filter(({ at_ms }) => at_ms < killed_ms - LAG_S * 1000)).toEqual([])
+    // What the service says of itself holds, and on the busiest machine no minute is lost.
+    expect(lost.filter(({ at_ms }) => at_ms < covered_ms || at_ms < killed_ms - 60_000)).toEqual([])
   } finally {
     await restored.stop()
   }
@@ -298,6 +300,8 @@ async function expectRefusals(settings: ReturnType<typeof settingsFor>) {
     fs.writeFileSync(path.join(folder, file!), kept)
   }
   expect(await restoring()).toMatchObject({ code: 0 })
+  const full = await restoreTo(settings.DATA_DIR, folder)
+  expect(full).toMatchObject({ code: 1, stderr: expect.stringContaining('is not empty') })
   const later = new Date(Date.now() + 60_000).toISOString()
   const all = await restoreTo(path.join(base, `refused-${n++}`), folder, ['--until', later])
   expect(all).toMatchObject({ code: 0, stderr: '' })

@@ -27,3 +27,10 @@ export function chooseBase({ chains }: Manifest, until_ms: number | undefined, p
   }
   return { chain, base: { ...base, log }, last: next?.chain === chain ? next.log.last : undefined }
 }
+
+/** The copy before one in its chain, which can be restored to the same moment: the log goes on from there. */
+export function baseBefore({ chain, base, last }: Chosen): Chosen | undefined {
+  const index = chain.bases.findIndex(({ id }) => id === base.id)
+  const before = chain.bases[index - 1]
+  return before?.log && { chain, base: { ...before, log: before.log }, last }
+}

@@ -3,7 +3,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { audit, OPERATOR } from '../../base/audit/audit'
 import { config } from '../../base/config'
-import { prepareHome } from '../../base/db/embedded/home'
+import { type Home, prepareHome } from '../../base/db/embedded/home'
 import { migrateDatabase } from '../../base/db/migrate'
 import { longTransaction, type Transaction, withSession } from '../../base/db/session'
 import { useSecrets } from '../../base/secrets'
@@ -17,12 +17,13 @@ import { tryStoredSecrets } from '../backup/try-secrets'
 import { openAsItIs } from '../start/database'
 import { dropRoot } from '../start/drop-root'
 import { type Manifest, readManifest } from './chain-manifest'
-import { type Chosen, chooseBase } from './choose-base'
+import { baseBefore, type Chosen, chooseBase } from './choose-base'
 import { type Recovered, recover } from './recover'
 import { type FilesRestored, restoreFiles } from './restored-files'
+import { DamagedBackupError } from './sealed'
 import { keyFingerprints } from './state'
 import { isBucket, openTarget, type Target } from './target'
-import { requireAll, unpackBase } from './unpack'
+import { requireAll, type Unpacked, unpackBase } from './unpack'
 import { openVault, type Vault } from './vault'
 
 const DAY_MS = 86_400_000
@@ -112,7 +113,7 @@ async function restoreDatabase(vault: Vault, manifest: Manifest, options: Restor
 }
 
 async function fillDataDir(vault: Vault, chosen: Chosen, options: RestoreOptions): Promise<Restored> {
-  const unpacked = await unpackBase(vault, prepareHome(config.DATA_DIR, 5432), chosen)
+  const unpacked = await unpackSome(vault, prepareHome(config.DATA_DIR, 5432), chosen)
   if (unpacked.fault && options.until_ms === undefined) throw unpacked.fault
   const database = await recover(config.DATA_DIR, chosen.base, options.until_ms)
   try {
@@ -127,6 +128,18 @@ async function fillDataDir(vault: Vault, chosen: Chosen, options: RestoreOptions
     return { restored_to: database.restored_to, ...files }
   } finally {
     await database.stop()
+  }
+}
+
+/** Unpacks a base copy, or the one before it when that is damaged. */
+async function unpackSome(vault: Vault, home: Home, chosen: Chosen): Promise<Unpacked> {
+  try {
+    return await unpackBase(vault, home, chosen)
+  } catch (error) {
+    const before = error instanceof DamagedBackupError ? baseBefore(chosen) : undefined
+    if (!before) throw error
+    process.stderr.write(`deskwire: ${(error as Error).message}. The copy of ${before.base.ended_at} is used instead\n`)
+    return unpackSome(vault, home, before)
   }
 }
 

@@ -16,7 +16,7 @@ import type { Vault } from './vault'
 /** Bytes that are written at once, or left out when all of them are zero. */
 const STEP_BYTES = 65_536
 
-type Unpacked = {
+export type Unpacked = {
   /** The last piece of the log that is there. */
   last: string
   /** What is wrong with the log behind it. */

@@ -1,7 +1,7 @@
 /** Which base copy restores a moment, and which are kept. */
 import { expect, test } from 'bun:test'
 import type { Chain, Manifest } from '../../../src/operate/continuous/chain-manifest'
-import { chooseBase } from '../../../src/operate/continuous/choose-base'
+import { baseBefore, chooseBase } from '../../../src/operate/continuous/choose-base'
 import { follows, isNeeded, placeOf } from '../../../src/operate/continuous/log-pieces'
 import { keptChains } from '../../../src/operate/continuous/prune'
 import { withSettings } from '../../support/settings'
@@ -32,6 +32,13 @@ test('a moment is restored from the last copy before it, and by no more of the l
   const { base: found, last } = chosen(chains, '2026-01-05T12:00:00Z')
   expect([found.ended_at, last]).toEqual([at(4), piece(6)])
   expect(chosen(chains, at(4)).base.ended_at).toBe(at(4))
+})
+
+test('a copy that is damaged can be replaced by the one before it in its chain', () => {
+  const chains = [chain([1], 1), chain([2, 4])]
+  const before = baseBefore(chosen(chains))!
+  expect([before.base.ended_at, before.last]).toEqual([at(2), undefined])
+  expect(baseBefore(before)).toBeUndefined()
 })
 
 test('a moment that is in no chain is refused, and the answer says which are', () => {
