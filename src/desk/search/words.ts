@@ -204,5 +204,7 @@ function lexeme(prefix: string, word: string): string {
 }
 
 function cut(word: string): string {
-  return word.length > MAX_WORD ? [...word].slice(0, MAX_WORD).join('') : word
+  if (word.length <= MAX_WORD) return word
+  // Keys and encoded files are long runs of ASCII, where each unit is a character.
+  return isAscii(word) ? word.slice(0, MAX_WORD) : [...word].slice(0, MAX_WORD).join('')
 }
