@@ -32,15 +32,18 @@ type Stages<Place extends string> = Record<'claim' | 'attempt' | 'settle', Place
 /** `part` of its share of the load is acknowledged before. */
 type Fault<Place> = { kind: string; strike: Strike; place: Place; part: number; cut_ms: number }
 
-/** All faults of a run, in their order. Database and network fail at any stage. */
+/** All faults of a run, in their order. Database and network fail at any stage, and once in the commit that settles. */
 function plan<Place extends string>(stages: Stages<Place>, random: () => number): Fault<Place>[] {
   const any = <T>(choices: T[]): T => choices[Math.floor(random() * choices.length)]!
-  const faults = Array.from({ length: ROUNDS }, () => [
+  const anywhere = (round: number) => {
+    return round === 0 ? stages.settle.at(-1)! : any(stages[any(['claim', 'attempt', 'settle'] as const)])
+  }
+  const faults = Array.from({ length: ROUNDS }, (_, round) => [
     ...(['claim', 'attempt', 'settle'] as const).map((stage) => {
       return { kind: `worker killed at ${stage}`, strike: 'kill' as const, place: any(stages[stage]) }
     }),
     ...(['database', 'network'] as const).map((strike) => {
-      return { kind: strike, strike, place: any(stages[any(['claim', 'attempt', 'settle'] as const)]) }
+      return { kind: strike, strike, place: anywhere(round) }
     }),
   ]).flat()
   return faults
