@@ -24,7 +24,8 @@ COPY src src
 # `docker build --build-arg COMMIT=$(git rev-parse HEAD)`: the image has no git that could be asked.
 ARG COMMIT=unknown
 RUN echo "$COMMIT" > src/commit
-RUN mkdir -m 0700 /data && chown bun:bun /data
+# Any uid of the group 0 may write it: OpenShift runs each project as another one. The service closes what is its own.
+RUN mkdir -m 0770 /data && chown bun:0 /data
 USER bun
 # The volume can be written where the root cannot: large mail waits there until it is signed.
 # The last two are what src/launch.sh sets, which says why.

@@ -14,6 +14,7 @@ import { allowDomain } from './mail/domains/commands'
 import { BACKUP_COMMANDS } from './operate/backup/backup-commands'
 import { CONTINUOUS_COMMANDS } from './operate/continuous/continuous-commands'
 import { CONVERT_COMMANDS } from './operate/convert/convert-command'
+import { DOCTOR_COMMAND } from './operate/doctor/doctor-command'
 import { IMPORT_COMMANDS } from './operate/import/import-command'
 import { PROFILE_COMMAND } from './operate/profile/profile-command'
 import { ACCOUNT_COMMANDS } from './operate/start/account-commands'
@@ -36,6 +37,7 @@ import { givenPassword } from './operate/start/password-input'
 import { PSQL_COMMAND } from './operate/start/psql'
 import { reportSettings, settingsMarkdown, settingsText } from './operate/start/report'
 import { rotateSecrets } from './operate/start/rotate-secrets'
+import { WHY_COMMAND } from './operate/why/why-command'
 import { createApiKeyForOperator } from './people/api-keys/commands'
 import { findFault } from './people/api-keys/model'
 import { makeProviderOptional } from './people/identity/commands'
@@ -93,7 +95,7 @@ const COMMANDS: Command[] = [
     name: 'migrate',
     options: '[--plan]',
     meaning:
-      'Brings the database to the schema of this release, and prints what it did. --plan only prints what would be done, and which tables it would lock.',
+      'Brings the database to the schema of this release, and prints what it did. --plan only prints what would be done: which tables it would lock and read, the disk that it needs, and what is in its way. It ends with 1 when that stops it.',
     needs: 'nothing',
     run: migrate,
   },
@@ -104,14 +106,8 @@ const COMMANDS: Command[] = [
   ...CONVERT_COMMANDS,
   PSQL_COMMAND,
   ...OUTBOX_COMMANDS,
-  {
-    name: 'doctor',
-    options: '[--json]',
-    meaning:
-      'Looks for what is wrong, and says what to do. Changes nothing. Ends with 1 when there is an error; warnings alone end with 0.',
-    needs: 'nothing',
-    run: diagnose,
-  },
+  DOCTOR_COMMAND,
+  WHY_COMMAND,
   PROFILE_COMMAND,
   {
     name: 'secrets rotate',
@@ -159,8 +155,13 @@ function print(result: unknown): void {
 async function migrate({ plan }: Options): Promise<unknown[]> {
   await dropRoot(plan ? 'refuse' : 'create')
   if (plan) {
-    const planned = await planDatabase()
-    return [...planned, { missing: planned.length }]
+    const { steps, obstacles } = await planDatabase()
+    if (obstacles.some(({ stops }) => stops)) process.exitCode = 1
+    return [
+      ...steps,
+      ...obstacles,
+      { missing: steps.length, disk_bytes: steps.reduce((sum, { disk_bytes }) => sum + disk_bytes, 0) },
+    ]
   }
   const database = await openDatabase({ other_service: 'join', no_database: 'create', pool_size: 1, limits: NO_LIMITS })
   await database.close()
@@ -226,11 +227,4 @@ async function makeApiKey(options: Options, connection: Connection): Promise<unk
 
 function wordsOf(option: string | boolean | undefined): string[] {
   return typeof option === 'string' ? option.split(',').flatMap((word) => word.trim() || []) : []
-}
-
-async function diagnose({ json }: Options): Promise<string> {
-  const { runDoctor } = await import('./operate/doctor/command')
-  const { output, exit_code } = await runDoctor(json ? 'json' : 'text')
-  process.exitCode = exit_code
-  return output
 }

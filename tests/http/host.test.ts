@@ -14,7 +14,7 @@ let organization: Organization
 beforeAll(async () => {
   await startApi()
   organization = await createOrganization()
-  settings = withSettings({ RATE_LIMIT_PER_MINUTE: LIMIT })
+  settings = withSettings({ RATE_LIMIT_PER_MINUTE: LIMIT, SESSION_RATE_LIMIT_PER_MINUTE: LIMIT })
   app = createApp(async () => true)
   app.listen({ port: 0, hostname: '127.0.0.1' })
 })

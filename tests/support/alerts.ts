@@ -8,7 +8,7 @@ type Rule = {
   alert: string
   expr: string
   labels: { severity: string }
-  annotations: { summary: string; action: string; runbook: string }
+  annotations: { summary: string; action: string; well: string; runbook: string }
 }
 
 export function readRules(): Rule[] {

@@ -43,6 +43,11 @@ export function issueExpiredCertificate(names: string[] = LOOPBACK_NAMES): Promi
   return signCertificate(names, new Date(Date.now() - 2 * DAY_MS), new Date(Date.now() - DAY_MS))
 }
 
+/** Like `issueCertificate`, but its validity ends in some days. */
+export function issueEndingCertificate(days: number, names: string[] = LOOPBACK_NAMES): Promise<Certificate> {
+  return signCertificate(names, yesterday(), new Date(Date.now() + days * DAY_MS))
+}
+
 async function signCertificate(names: string[], notBeforeDate = yesterday(), notAfterDate = tomorrow()) {
   authority ??= createAuthority()
   const { cert: ca, private: ca_key } = await authority

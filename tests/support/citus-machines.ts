@@ -14,7 +14,6 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { distributeDatabase } from '../../src/base/db/cluster/distribute'
 import { migrateDatabase } from '../../src/base/db/migrate'
-import { namedUser, serviceUser } from '../../src/base/process/accounts'
 import { createClusterDatabase } from './cluster'
 import { answers } from './own-postgres'
 import { freePort } from './ports'
@@ -52,7 +51,8 @@ export type Machines = {
 
 /** Starts the cluster, and makes a database on it. */
 export async function startMachines(): Promise<Machines> {
-  const user = process.getuid?.() === 0 ? namedUser(serviceUser()) : undefined
+  // PostgreSQL's own programs want an account, and every Linux has this one.
+  const user = process.getuid?.() === 0 ? { uid: 1, gid: 1 } : undefined
   const folder = mkdtempSync(path.join(tmpdir(), 'machines-'))
   if (user) chownSync(folder, user.uid, user.gid)
   const machines: (Machine & { end(): Promise<void> })[] = []

@@ -3,10 +3,11 @@ import { createSocket } from 'node:dgram'
 import { type AddressInfo, createServer, isIPv4 } from 'node:net'
 
 /**
- * Texts of TXT records, addresses of A records, and hosts of MX records, by name. Silent: the name is never answered.
+ * Texts of TXT records, addresses of A records, and hosts of MX and PTR records, by name. Silent: the name is never
+ * answered.
  * The name `*` stands for all that are not listed, the root too.
  */
-export type Zone = Record<string, { TXT?: string[]; A?: string[]; MX?: string[] } | 'silent' | 'fails'>
+export type Zone = Record<string, { TXT?: string[]; A?: string[]; MX?: string[]; PTR?: string[] } | 'silent' | 'fails'>
 
 export type TestDns = Disposable & {
   /** As DNS_SERVERS holds it. */
@@ -19,7 +20,7 @@ export type TestDns = Disposable & {
   die: () => void
 }
 
-const TYPES: Record<number, 'A' | 'MX' | 'TXT'> = { 1: 'A', 15: 'MX', 16: 'TXT' }
+const TYPES: Record<number, 'A' | 'MX' | 'PTR' | 'TXT'> = { 1: 'A', 12: 'PTR', 15: 'MX', 16: 'TXT' }
 const NO_SUCH_NAME = 3
 const SERVER_FAILURE = 2
 const MAX_UDP_BYTES = 1232
@@ -113,6 +114,7 @@ function record(type: number, data: Buffer): Buffer {
 function dataOf(type: number, value: string): Buffer {
   if (TYPES[type] === 'A' && isIPv4(value)) return Buffer.from(value.split('.').map(Number))
   if (TYPES[type] === 'MX') return Buffer.concat([Buffer.from([0, 10]), nameOf(value)])
+  if (TYPES[type] === 'PTR') return nameOf(value)
   const pieces = value.match(/.{1,255}/g) ?? ['']
   return Buffer.concat(pieces.map((piece) => Buffer.concat([Buffer.from([piece.length]), Buffer.from(piece)])))
 }

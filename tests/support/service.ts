@@ -30,13 +30,15 @@ export type Service = {
  * Starts a service and waits until it is ready.
  * @param env its settings; ports are free ones unless given
  * @param main its program: that of another release, if given
+ * @param before a program that runs it, with arguments, such as `setpriv`
  */
-export async function startService(env: Record<string, string>, main = MAIN): Promise<Service> {
+export async function startService(env: Record<string, string>, main = MAIN, before: string[] = []): Promise<Service> {
   const port = env.PORT ?? String(await freePort())
   const smtp_port = env.SMTP_PORT ?? String(await freePort())
   const url = `${env.TLS_CERT_FILE ? 'https' : 'http'}://127.0.0.1:${port}`
   const tls = { rejectUnauthorized: false }
-  const child = spawn(process.execPath, ['--no-orphans', main], {
+  const [program, ...args] = [...before, process.execPath, '--no-orphans', main]
+  const child = spawn(program!, args, {
     env: {
       PATH: process.env.PATH,
       HOME: process.env.HOME,

@@ -77,6 +77,8 @@ export const EXCEPTIONS: Record<string, string[]> = {
     'operate/backup/try-secrets',
     'base/db/cluster/place-tables',
     'operate/doctor/',
+    'operate/why/find-mail',
+    'operate/why/pending-mail',
     'people/invitations/commands renewLinks',
     'mail/mailboxes/queries listMailDomains',
     'people/organizations/first',

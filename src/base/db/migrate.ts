@@ -8,14 +8,13 @@ import { allowPlacing, findUnplaced, isDistributed, placeTables, withoutSetNull 
 import type { ConnectionOptions } from './connection-url'
 import { type Client, NO_LIMITS, openClient } from './driver-client'
 import { finishTallies } from './finish-tallies'
-import { MigrationError, refuseReadOnly, toMigrationError, type Where } from './migration-faults'
+import { refuseOldServer, refuseReadOnly, toMigrationError, type Where } from './migration-faults'
 import { findMissing, MIGRATIONS_FOLDER, type Migration, readMigrations } from './migration-files'
 import { locksOf, type TableLocks } from './migration-locks'
+import { refuseObstacles } from './migration-obstacles'
 
 /** A migration that this process has applied. */
 export type AppliedMigration = { migration: string; duration_ms: number }
-
-const OLDEST_MAJOR = 15
 
 /** Number of the lock; the same in every release, so that processes that start together migrate one after the other. */
 const MIGRATION_LOCK = 5_710_313
@@ -38,17 +37,20 @@ const PAUSE_MS = [1000, 3000] as const
 const GIVES_WAY = ['55P03', '40P01']
 
 /**
- * Applies the migrations that the database does not have yet. Any number of processes may do so at once, also through a
- * pooler: the lock belongs to the transaction of a migration.
+ * Applies the migrations that the database does not have yet, unless something is known that would keep them from their
+ * end. Any number of processes may do so at once, also through a pooler: the lock belongs to the transaction of a
+ * migration.
  * @param target a connection URL, or options of postgres.js
  * @param folder the migrations, with drizzle-kit's journal
+ * @param free_bytes of the disk of the database; undefined where it is on another machine
  * @returns those that this process has applied
- * @throws MigrationError when the server is too old or takes no changes, the database belongs to a newer release, or a
- *   migration fails
+ * @throws MigrationError when the server is too old or takes no changes, the database belongs to a newer release, an
+ *   obstacle stops a migration, or one fails
  */
 export async function migrateDatabase(
   target: string | ConnectionOptions,
   folder = MIGRATIONS_FOLDER,
+  free_bytes?: number,
 ): Promise<AppliedMigration[]> {
   const client = openClient(target, 1, NO_LIMITS)
   let where: Where = ['a look at the database']
@@ -57,7 +59,9 @@ export async function migrateDatabase(
     await refuseReadOnly(client)
     const migrations = await readMigrations(folder)
     const applied: AppliedMigration[] = []
-    for (const migration of await findMissing(client, migrations)) {
+    const missing = await findMissing(client, migrations)
+    if (missing.length > 0) await refuseObstacles(client, missing, free_bytes)
+    for (const migration of missing) {
       const isMissing = async (sql: postgres.ISql) =>
         (await findMissing(sql, migrations)).some(({ name }) => name === migration.name)
       const duration_ms = await applyOne(client, { migration, isMissing }, (statement) => {
@@ -216,13 +220,5 @@ class Wait {
     if (performance.now() < this.#next_ms) return false
     this.#next_ms = performance.now() + SILENT_MS
     return true
-  }
-}
-
-async function refuseOldServer(client: Client) {
-  const [server] = await client<{ number: number; name: string }[]>`
-    select current_setting('server_version_num')::int as number, current_setting('server_version') as name`
-  if (server && server.number < OLDEST_MAJOR * 10_000) {
-    throw new MigrationError(`the database server is PostgreSQL ${server.name}: ${OLDEST_MAJOR} or later is needed`)
   }
 }

@@ -4,6 +4,8 @@ import { NO_LIMITS, openClient } from './driver-client'
 import { toMigrationError } from './migration-faults'
 import { findMissing, MIGRATIONS_FOLDER, readMigrations } from './migration-files'
 import { locksOf } from './migration-locks'
+import { findObstacles, type Obstacle } from './migration-obstacles'
+import { workOf } from './migration-work'
 import { FILL_KINDS } from './schema'
 
 type PlannedLock = {
@@ -18,44 +20,56 @@ type PlannedLock = {
 }
 
 /** A migration that the database lacks. */
-export type PlannedMigration = {
+type PlannedMigration = {
   migration: string
   statements: number
   locks: PlannedLock[]
+  /** Tables that are read from end to end. */
+  reads: { table: string; rows: number }[]
+  /** The most that the disk takes meanwhile, with the write-ahead log. */
+  disk_bytes: number
   /** What background jobs fill afterwards, while the service works. */
   fills: string[]
 }
 
+export type Plan = { steps: PlannedMigration[]; obstacles: Obstacle[] }
+
 /**
- * Lists the migrations that the database lacks. Changes nothing and takes no lock on a table.
+ * Lists the migrations that the database lacks, and what is in their way. Changes nothing and takes no lock on a table.
  * @param target a connection URL, or options of postgres.js
+ * @param free_bytes of the disk of the database; undefined where it is on another machine
  * @throws MigrationError
  */
 export async function planMigrations(
   target: string | ConnectionOptions,
   folder = MIGRATIONS_FOLDER,
-): Promise<PlannedMigration[]> {
+  free_bytes?: number,
+): Promise<Plan> {
   const client = openClient(target, 1, NO_LIMITS)
   try {
-    const plan: PlannedMigration[] = []
-    for (const { name, statements } of await findMissing(client, await readMigrations(folder))) {
+    const steps: PlannedMigration[] = []
+    const missing = await findMissing(client, await readMigrations(folder))
+    for (const { name, statements } of missing) {
       const locks = [...(await locksOf(client, statements))]
       const sizes = await client<{ table: string; rows: number; bytes: number }[]>`
         select relname as table, greatest(reltuples, 0)::float8 as rows, pg_total_relation_size(oid)::float8 as bytes
         from pg_class where relnamespace = 'public'::regnamespace and relname = any(${locks.map(([table]) => table)}::text[])`
-      plan.push({
+      const work = await workOf(client, statements)
+      steps.push({
         migration: name,
         statements: statements.length,
         locks: locks.map(([table, mode]) => {
           const { rows, bytes } = sizes.find((size) => size.table === table)!
           return { table, mode, waits: waitsFor(mode), rows, bytes }
         }),
+        reads: work.map(({ table, rows }) => ({ table, rows })),
+        disk_bytes: work.reduce((sum, { disk_bytes }) => sum + disk_bytes, 0),
         fills: FILL_KINDS.filter((kind) =>
           statements.some((text) => /insert into "?fills/i.test(text) && text.includes(kind)),
         ),
       })
     }
-    return plan
+    return { steps, obstacles: missing.length > 0 ? await findObstacles(client, missing, free_bytes) : [] }
   } catch (error) {
     throw await toMigrationError(client, error, ['the plan'])
   } finally {

@@ -12,9 +12,6 @@ const ACCOUNT = 'deskwire'
  */
 const SPARE_IDS = [65521, 65522, 65523, 65524, 65525, 65526, 65527, 65528]
 
-/** System accounts that own no files and run no daemons of today: every Linux has one of them. */
-const IDLE_ACCOUNTS = ['bin', 'sys', 'daemon', 'games']
-
 type Account = OsUser & { name: string }
 
 /** The user for a new installation that root starts: the account `deskwire`, else an id that no account has. */
@@ -37,16 +34,9 @@ export function sharedIds(): ReadonlySet<number> {
   return new Set([0, 65_534, ...nobody.map(({ uid }) => uid)])
 }
 
-/**
- * The user to run initdb as, which asks for the name of the account that runs it and ends without one. The server
- * itself needs none.
- * @returns the user itself when it has an account; else an idle account of the system, in the user's group
- */
-export function namedUser(user: OsUser): OsUser {
-  const accounts = readAccounts()
-  if (accounts.some(({ uid }) => uid === user.uid)) return user
-  const idle = IDLE_ACCOUNTS.flatMap((name) => accounts.find((account) => account.name === name) ?? [])[0]
-  return idle ? { uid: idle.uid, gid: user.gid } : user
+/** Tells if the system knows a user by name. */
+export function hasAccount(uid: number): boolean {
+  return readAccounts().some((account) => account.uid === uid)
 }
 
 function readAccounts(): Account[] {

@@ -68,9 +68,15 @@ export const SERVICE_SETTINGS = {
   },
   RATE_LIMIT_PER_MINUTE: {
     meaning:
-      'Requests in a minute for each user and each API key, and without a valid one for each address. `0` turns the limit off.',
+      'Requests in a minute for each API key, and without a valid credential for each address. `0` turns the limit off.',
     read: wholeNumber(0, 1_000_000),
     default: '100',
+  },
+  SESSION_RATE_LIMIT_PER_MINUTE: {
+    meaning: 'Requests in a minute for each person, with all sessions together. `0` turns the limit off.',
+    read: wholeNumber(0, 1_000_000),
+    default: ({ RATE_LIMIT_PER_MINUTE }) => Number(RATE_LIMIT_PER_MINUTE),
+    default_words: '`RATE_LIMIT_PER_MINUTE`',
   },
   STREAMS_PER_ORGANIZATION: {
     meaning: 'Streams of events that an organization may have open at a time. Each user and API key may have 10.',

@@ -52,7 +52,7 @@ export async function openStream(request: Request, scope: Scope, query: StreamFi
   const place = await placeToBegin(scope, filter, order, 'now')
   if (request.method === 'HEAD') return headOf(HEADERS)
   const leavePlaces = await takePlaces([
-    { name: countedBy(stateOf(request)), most: STREAMS_OF_CALLER },
+    { name: countedBy(stateOf(request)).key, most: STREAMS_OF_CALLER },
     { name: `organization ${scope.organization_id}`, most: config.STREAMS_PER_ORGANIZATION },
   ])
   const ended = Promise.withResolvers<void>()

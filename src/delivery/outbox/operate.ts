@@ -16,6 +16,8 @@ export type OutboxStats = {
   parked: number
   /** Seconds since the oldest due row came due; null when no row is due. */
   oldest_due_s: number | null
+  /** Seconds since the oldest row was queued, due or not; null when there is none. */
+  oldest_queued_s: number | null
 }
 
 /** Counts the work that is left, by kind. Reads the outbox only, which has no finished work. */
@@ -28,7 +30,8 @@ export async function outboxStats({ sql }: Connection): Promise<OutboxStats[]> {
         count(*) filter (where lease_until > now()) as leased,
         count(*) filter (where run_at > now() and run_at < 'infinity') as scheduled,
         count(*) filter (where run_at = 'infinity') as parked,
-        round(extract(epoch from now() - min(run_at) filter (where run_at <= now())))::float8 as oldest_due_s
+        round(extract(epoch from now() - min(run_at) filter (where run_at <= now())))::float8 as oldest_due_s,
+        round(extract(epoch from now() - min(queued_at)))::float8 as oldest_queued_s
       from outbox where true ${among()} group by kind`,
   )
   return OUTBOX_KINDS.toSorted().map((kind) => {
@@ -36,17 +39,21 @@ export async function outboxStats({ sql }: Connection): Promise<OutboxStats[]> {
   })
 }
 
-const NOTHING = { due: 0, leased: 0, scheduled: 0, parked: 0, oldest_due_s: null }
+const NOTHING = { due: 0, leased: 0, scheduled: 0, parked: 0, oldest_due_s: null, oldest_queued_s: null }
 
 /** Adds figures of another node. */
-function added(sum: OutboxStats, { due, leased, scheduled, parked, oldest_due_s }: OutboxStats): OutboxStats {
+function added(sum: OutboxStats, one: OutboxStats): OutboxStats {
+  const { due, leased, scheduled, parked, oldest_due_s, oldest_queued_s } = one
+  const older = (age_s: number | null, other_s: number | null) =>
+    age_s === null ? other_s : Math.max(age_s, other_s ?? 0)
   return {
     kind: sum.kind,
     due: sum.due + due,
     leased: sum.leased + leased,
     scheduled: sum.scheduled + scheduled,
     parked: sum.parked + parked,
-    oldest_due_s: sum.oldest_due_s === null ? oldest_due_s : Math.max(sum.oldest_due_s, oldest_due_s ?? 0),
+    oldest_due_s: older(sum.oldest_due_s, oldest_due_s),
+    oldest_queued_s: older(sum.oldest_queued_s, oldest_queued_s),
   }
 }
 

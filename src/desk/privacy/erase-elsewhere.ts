@@ -147,7 +147,7 @@ async function writeRecipients({ sql, organization_id }: Scope, rows: RecipientR
     from given
     where r.organization_id = ${organization_id} and r.message_id = given.message_id and r.position = given.position`
   await sql`
-    update messages set email_error = null, server_response = null
+    update messages set email_error = null, server_response = null, email_tries = null
     where organization_id = ${organization_id} and id = any(${rows.map(({ message_id }) => message_id)}::uuid[])`
 }
 

@@ -22,7 +22,7 @@ export async function eraseMessages(scope: Scope, ids: string[]): Promise<Erased
     where ${these}`
   const { count: messages } = await sql`
     update messages set body = ${ERASED}, body_html = ${ERASED}, reply_text = null, reply_to = null, cc = '{}', email_error = null,
-      signature_html = null, server_response = null,
+      signature_html = null, server_response = null, email_tries = null,
       sender_name = case when direction = 'inbound' then ${ERASED} else sender_name end,
       sender_email = case when direction = 'inbound' then null else sender_email end,
       email_message_id = case when direction = 'inbound' then null else email_message_id end,

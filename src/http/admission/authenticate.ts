@@ -125,7 +125,13 @@ function organizationOf(request: Request, caller: Caller): string {
 async function actorOf(caller: Caller, organization_id: string): Promise<Actor> {
   switch (caller.type) {
     case 'user': {
-      const member = await getMembership(connectionOf(organization_id), caller.id, organization_id)
+      const member = await getMembership(connectionOf(organization_id), caller.id, organization_id).catch(
+        async (error) => {
+          // Its requests count for the person no more, when it was ended.
+          if (error instanceof ApiError) await requireSession(connection(), caller).catch(() => {})
+          throw error
+        },
+      )
       const session = await requireSession(connection(), caller)
       const { name, email, role } = member
       const actor = { type: 'user', id: caller.id, name, email, role } as const

@@ -8,7 +8,8 @@ import type { RequestState } from '../request/request'
 import { findCustomer, isCustomerToken } from './customer-tokens'
 import { noteKeyUse } from './key-uses'
 import { findKey, type KnownKey } from './known-keys'
-import { isUsedUp } from './rate-limit'
+import { isEnded } from './membership'
+import { type Counted, isUsedUp } from './rate-limit'
 import { verifyAccessToken } from './tokens'
 
 const BEARER = /^Bearer +([^\s,]+)$/i
@@ -52,12 +53,18 @@ async function mayLookUp({ address }: RequestState): Promise<boolean> {
 }
 
 /**
- * What requests are counted by: their caller, or the address of those who have no valid credential. A session of an
- * identity provider counts by itself: who has the provider must not use up what the person has in other organizations.
+ * What requests are counted by: their caller, or the address of those who have no valid credential. Sessions of an
+ * identity provider count by themselves: who has the provider must not use up what the person has in other
+ * organizations. A token whose session was ended counts for the address: who stole it must not use up what is the
+ * person's.
  */
-export function countedBy({ caller, address }: RequestState): string {
-  if (caller?.type === 'user' && caller.is_from_provider) return `user ${caller.id} ${caller.organization_id}`
-  return caller ? `${caller.type} ${caller.id}` : byAddress(address)
+export function countedBy({ caller, address }: RequestState): Counted {
+  const person = caller?.type === 'user' ? caller : undefined
+  if (!caller || (person && isEnded(person))) return byAddress(address)
+  const key = `${caller.type} ${caller.id}`
+  if (!person) return { key, setting: 'RATE_LIMIT_PER_MINUTE' }
+  const of_provider = person.is_from_provider ? ` ${person.organization_id}` : ''
+  return { key: `${key}${of_provider}`, setting: 'SESSION_RATE_LIMIT_PER_MINUTE' }
 }
 
 /** @throws INVALID_TOKEN, FORBIDDEN from a network where the key does not count */
@@ -78,6 +85,6 @@ function isAllowedAt(address: string, { networks }: KnownKey): boolean {
   return networks.length === 0 || isInNetworks(address, networks)
 }
 
-function byAddress(address: string): string {
-  return `address ${subscriberOf(address)}`
+function byAddress(address: string): Counted {
+  return { key: `address ${subscriberOf(address)}`, setting: 'RATE_LIMIT_PER_MINUTE' }
 }

@@ -60,17 +60,32 @@ type Session = {
 
 const live = new LRUCache<string, Session>({ max: 10_000, ttl: REMEMBER_MS })
 
+/** Sessions whose token was refused: none goes on again. */
+const ended = new LRUCache<string, true>({ max: 10_000 })
+
+/** Tells if a token was refused by this process because its session was ended. */
+export function isEnded(token: TokenOfUser): boolean {
+  return ended.has(keyOf(token))
+}
+
 /**
  * Checks that the session of an access token goes on. @throws INVALID_TOKEN when it was ended, or the account deleted
  */
 export async function requireSession(connection: Connection, token: TokenOfUser): Promise<Session> {
-  const key = `${token.session_id ?? token.issued_at_s} ${token.id}`
+  const key = keyOf(token)
   const remembered = live.get(key)
   if (remembered) return remembered
   const changes_before = changes
-  const session = await requireSessionNow(connection, token)
+  const session = await requireSessionNow(connection, token).catch((error) => {
+    if (error instanceof ApiError) ended.set(key, true)
+    throw error
+  })
   if (changes === changes_before) live.set(key, session)
   return session
+}
+
+function keyOf({ id, session_id, issued_at_s }: TokenOfUser): string {
+  return `${session_id ?? issued_at_s} ${id}`
 }
 
 /** Does the same without what is remembered, for a transaction that has locked the account. @throws INVALID_TOKEN */

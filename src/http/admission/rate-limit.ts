@@ -1,5 +1,6 @@
 /**
- * Limits requests: per minute for each user and each API key, or for each address when there is no valid credential.
+ * Limits requests: per minute for each person, all sessions together, and each API key, or for each address when there
+ * is no valid credential.
  */
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
 import { config } from '../../base/config'
@@ -31,33 +32,44 @@ export function createLimiter(name: string, points: number, duration_s: number):
 const CUSTOMER_REQUESTS = 60
 const CUSTOMER_POSTS = 10
 
-let limiter: Limiter | undefined
+/** The setting that limits a caller. */
+type Setting = 'RATE_LIMIT_PER_MINUTE' | 'SESSION_RATE_LIMIT_PER_MINUTE'
+
+/** What requests are counted by, and the setting that limits it. */
+export type Counted = { key: string; setting: Setting }
+
+/** Takes a request from the count again, and says so in the headers of its answer. */
+type Uncount = (headers: globalThis.Headers) => void
+
+const limiters = new Map<Setting, Limiter>()
 let customers: { requests: Limiter; posts: Limiter } | undefined
 
 type Headers = Record<string, string | number>
 
 /**
  * Counts a request and sets the X-RateLimit headers.
+ * @returns what takes it from the count again; undefined when there is no limit
  * @throws RATE_LIMITED with Retry-After when the window is used up; a refused request does not lengthen the window
  */
-export async function countRequest(key: string, headers: Headers): Promise<void> {
-  const limit = config.RATE_LIMIT_PER_MINUTE
-  if (limit === 0) return
-  limiter ??= createLimiter('requests', limit, WINDOW_S)
-  await consume(limiter, key, headers)
+export async function countRequest({ key, setting }: Counted, headers: Headers): Promise<Uncount | undefined> {
+  const limit = config[setting]
+  if (limit === 0) return undefined
+  const limiter = limiters.get(setting) ?? createLimiter('requests', limit, WINDOW_S)
+  limiters.set(setting, limiter)
+  return consume(limiter, key, headers)
 }
 
 /** Counts a request of a customer, as `countRequest`; a POST twice. @throws RATE_LIMITED */
-export async function countCustomer(contact_id: string, method: string, headers: Headers): Promise<void> {
+export async function countCustomer(contact_id: string, method: string, headers: Headers): Promise<Uncount> {
   customers ??= {
     requests: createLimiter('requests of customers', CUSTOMER_REQUESTS, WINDOW_S),
     posts: createLimiter('posts of customers', CUSTOMER_POSTS, WINDOW_S),
   }
   if (method === 'POST') await consume(customers.posts, contact_id, headers)
-  await consume(customers.requests, contact_id, headers)
+  return consume(customers.requests, contact_id, headers)
 }
 
-async function consume(limiter: Limiter, key: string, headers: Headers): Promise<void> {
+async function consume(limiter: Limiter, key: string, headers: Headers): Promise<Uncount> {
   const limit = limiter.points
   const result = await limiter.consume(key).catch((refused) => {
     if (refused instanceof RateLimiterRes) return refused
@@ -67,12 +79,19 @@ async function consume(limiter: Limiter, key: string, headers: Headers): Promise
   headers['x-ratelimit-remaining'] = String(Math.max(0, result.remainingPoints))
   headers['x-ratelimit-reset'] = String(Math.ceil((Date.now() + result.msBeforeNext) / 1000))
   if (result.consumedPoints > limit) throw rateLimited(result.msBeforeNext, headers)
+  const ends_ms = Date.now() + result.msBeforeNext
+  return (answered) => {
+    // The next window owes nothing for a request of this one.
+    if (Date.now() >= ends_ms) return
+    answered.set('x-ratelimit-remaining', String(Math.min(limit, result.remainingPoints + 1)))
+    limiter.reward(key).catch(() => {})
+  }
 }
 
 /** Tells whether a key has used up its requests. */
-export async function isUsedUp(key: string): Promise<boolean> {
-  const limit = config.RATE_LIMIT_PER_MINUTE
-  const counted = limit > 0 ? await limiter?.get(key) : undefined
+export async function isUsedUp({ key, setting }: Counted): Promise<boolean> {
+  const limit = config[setting]
+  const counted = limit > 0 ? await limiters.get(setting)?.get(key) : undefined
   return counted ? counted.consumedPoints >= limit : false
 }
 

@@ -49,7 +49,8 @@ export function pipeline(handlers: Handlers, declarations: Declarations, stoppin
       .wrap((handle, request) => {
         ensureUrl(request)
         const audited = isApi(request.url) && showsKey(request) ? withKeyAudit(handle, request, declarations) : handle
-        const complete = request.method === 'HEAD' ? withTrueLength(audited) : releasing(audited, request)
+        const limited = uncounting(audited, request)
+        const complete = request.method === 'HEAD' ? withTrueLength(limited) : releasing(limited, request)
         const traced = inSpan(complete, request)
         return stopping ? closedAfter(traced, stopping) : traced
       })
@@ -108,6 +109,16 @@ function withTrueLength(handle: Handle): Handle {
   }
 }
 
+/** Does not count a request that is answered 304. */
+function uncounting(handle: Handle, request: Request): Handle {
+  if (!request.headers.has('if-none-match')) return handle
+  return async (...given) => {
+    const response = await handle(...given)
+    if (response instanceof Response && response.status === 304) stateOf(request).uncount?.(response.headers)
+    return response
+  }
+}
+
 /** Frees what the body of a request held, once it is answered. */
 function releasing(handle: Handle, request: Request): Handle {
   if (request.method === 'GET') return handle
@@ -157,8 +168,10 @@ function beginState(request: Request, peer = '127.0.0.1'): RequestState {
 async function countCaller(request: Request, state: RequestState, headers: Record<string, string>): Promise<void> {
   const { caller } = state
   try {
-    if (caller?.type === 'contact') await countCustomer(caller.id, request.method, headers)
-    else await countRequest(countedBy(state), headers)
+    state.uncount =
+      caller?.type === 'contact'
+        ? await countCustomer(caller.id, request.method, headers)
+        : await countRequest(countedBy(state), headers)
   } catch (error) {
     allowEvery(request, headers)
     throw error

@@ -3,6 +3,8 @@
  * it.
  */
 
+import { sharedTime } from '../../base/db/shared-time'
+import type { Fragment, Sql } from '../../base/db/transact'
 import { count } from '../../base/metrics/organization-figures'
 import { afterCommit, type Scope } from '../../base/scope'
 import type { Parked } from '../../delivery/outbox/lane-faults'
@@ -53,8 +55,10 @@ export async function recordResults(
     ) r
     where m.organization_id = ${organization_id} and m.id = ${id} and m.email_status <> 'bounced'`
   if (said) {
+    const stays = results.some(({ status }) => status === 'queued')
     await sql`
       update messages set email_attempts = ${said.attempts}, server_response = ${said.response}
+        ${stays ? tryNoted(sql, said) : sql``}
       where organization_id = ${organization_id} and id = ${id}`
   }
   const sent = updated.filter(({ status }) => status === 'sent').map(({ email }) => email)
@@ -75,6 +79,13 @@ export async function recordResults(
     ...(sent.length > 0 ? (['message.email_sent'] as const) : []),
     ...(refused.length > 0 ? (['message.email_failed'] as const) : []),
   ])
+}
+
+/** Adds an attempt that was not the last. Of many the first ten and the last ten are kept. */
+function tryNoted(sql: Sql, { response }: Said): Fragment {
+  const tried = JSON.stringify({ at: `${new Date(sharedTime()).toISOString().slice(0, 19)}Z`, response })
+  return sql`, email_tries = case when jsonb_array_length(email_tries) >= 20 then email_tries - 10
+    else coalesce(email_tries, '[]') end || ${tried}::text::jsonb`
 }
 
 /** Makes the id that a relay put in place of ours lead to the ticket, because answers refer to it. */

@@ -106,7 +106,7 @@ async function mxFault(domain: string, lookup: RecordLookup): Promise<Fault[]> {
 }
 
 /** True when neither the name nor an address of SMTP_HOSTNAME is among the servers, and no relay of ours is known. */
-async function leadElsewhere(hosts: string[], lookup: RecordLookup): Promise<boolean> {
+export async function leadElsewhere(hosts: string[], lookup: RecordLookup): Promise<boolean> {
   const { SMTP_HOSTNAME, SMTP_PORT, SMTP_TRUSTED_RELAYS } = config
   const own = SMTP_HOSTNAME.toLowerCase()
   // Another check looks at SMTP_HOSTNAME itself.
@@ -116,13 +116,23 @@ async function leadElsewhere(hosts: string[], lookup: RecordLookup): Promise<boo
   return !theirs.flat().some((address) => ours!.includes(address))
 }
 
-/** A domain without a record follows that of a domain above it (RFC 7489, section 6.6.3). */
 async function dmarcFault(domain: string, lookup: RecordLookup): Promise<Fault[]> {
+  return (await readDmarc(domain, lookup)) === undefined ? [{ kind: 'DMARC', name: domain }] : []
+}
+
+/**
+ * Reads the policy of a domain. One without a record follows that of a domain above it (RFC 7489, section 6.6.3).
+ * @returns `unknown` when DNS cannot tell now, undefined without a policy
+ */
+export async function readDmarc(domain: string, lookup: RecordLookup): Promise<string | undefined> {
   const labels = domain.split('.')
   const names = labels.slice(0, -1).map((_, index) => `_dmarc.${labels.slice(index).join('.')}`)
   const answers = await Promise.all(names.map((name) => ask(lookup, name, 'TXT')))
-  const has = answers.some((texts) => texts === 'unknown' || texts.some((text) => /^v=DMARC1\s*(;|$)/i.test(text)))
-  return has ? [] : [{ kind: 'DMARC', name: domain }]
+  for (const texts of answers) {
+    const record = texts === 'unknown' ? texts : texts.find((text) => /^v=DMARC1\s*(;|$)/i.test(text))
+    if (record) return record
+  }
+  return undefined
 }
 
 async function spfFault(domain: string, lookup: RecordLookup): Promise<Fault[]> {
@@ -148,7 +158,8 @@ async function dkimFault(
   return [{ kind: 'DKIM', name: record.name }]
 }
 
-function keyIn(record: string): string {
+/** The public key in a DKIM record. */
+export function keyIn(record: string): string {
   return /\bp=([^;]*)/.exec(record)?.[1]?.replace(/\s/g, '') ?? ''
 }
 

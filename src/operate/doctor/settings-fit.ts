@@ -14,10 +14,12 @@ const DAY_S = 86_400
 /** Looks at settings that need nothing to be compared with. */
 export async function checkSettingsAlone(): Promise<Finding[]> {
   const findings = [...addressFindings(), ...retentionFindings()]
-  if (config.RATE_LIMIT_PER_MINUTE === 0) {
+  const names = ['RATE_LIMIT_PER_MINUTE', 'SESSION_RATE_LIMIT_PER_MINUTE'] as const
+  const unlimited = names.find((name) => config[name] === 0)
+  if (unlimited) {
     findings.push(
       warning(
-        'RATE_LIMIT_PER_MINUTE is 0: one client can use up what all share',
+        `${unlimited} is 0: one client can use up what all share`,
         'Remove the setting, or choose a limit that your clients keep to, such as 600.',
       ),
     )
@@ -96,7 +98,7 @@ async function proxyFindings(): Promise<Finding[]> {
 export async function checkProcesses(connection: Connection): Promise<Finding[]> {
   const { processes, hosts } = await readServer(connection)
   const findings: Finding[] = []
-  if (processes > 1 && !config.REDIS_URL && config.RATE_LIMIT_PER_MINUTE > 0) {
+  if (processes > 1 && !config.REDIS_URL && config.RATE_LIMIT_PER_MINUTE + config.SESSION_RATE_LIMIT_PER_MINUTE > 0) {
     findings.push(
       warning(
         `${processes} processes of the service work, and REDIS_URL is not set: each counts requests for itself, so limits are ${processes} times as high`,

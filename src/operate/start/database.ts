@@ -9,7 +9,7 @@ import { type ConnectionOptions, ConnectionUrlError, placeOf } from '../../base/
 import { grantToService } from '../../base/db/embedded/service-role'
 import { startEmbedded } from '../../base/db/embedded/supervise'
 import { type AppliedMigration, migrateDatabase } from '../../base/db/migrate'
-import { type PlannedMigration, planMigrations } from '../../base/db/migration-plan'
+import { type Plan, planMigrations } from '../../base/db/migration-plan'
 import {
   closeDatabase,
   connectDatabase,
@@ -20,6 +20,7 @@ import {
 } from '../../base/db/pool'
 import type { TimeLimits } from '../../base/db/pooler'
 import { withSession } from '../../base/db/session'
+import { freeBytes } from '../../base/disk/free-space'
 import { within } from '../../base/flow/within'
 import { useSecrets } from '../../base/secrets'
 import { SETTINGS } from '../../base/settings/table'
@@ -77,13 +78,14 @@ export async function openAsItIs(no_database: DatabaseUse['no_database']): Promi
 }
 
 /**
- * Lists what would be done to bring the database to the schema of this release. Changes nothing.
+ * Lists what would be done to bring the database to the schema of this release, and what is in the way. Changes
+ * nothing.
  * @throws EmbeddedError, MigrationError, ConfigError with one line for the operator
  */
-export async function planDatabase(): Promise<PlannedMigration[]> {
+export async function planDatabase(): Promise<Plan> {
   const { target, close } = await openAsItIs('refuse')
   try {
-    return await planMigrations(target)
+    return await planMigrations(target, undefined, config.DATABASE_URL ? undefined : await freeBytes())
   } finally {
     await close()
   }
@@ -106,7 +108,7 @@ async function openEmbedded({ other_service, no_database, pool_size, limits }: D
   let migrated: AppliedMigration[]
   try {
     useSecrets(config.SECRET_KEY ?? generatedSecret(), config.SECRET_KEY_PREVIOUS)
-    migrated = await migrateDatabase(embedded.connection)
+    migrated = await migrateDatabase(embedded.connection, undefined, await freeBytes())
     connectDatabase(embedded.service, pool_size, { limits })
     await grantToService(connection().sql, embedded.connection)
   } catch (error) {

@@ -25,4 +25,13 @@ export function showOutbox(read: () => Promise<DatabaseFigures>): void {
       for (const { kind, oldest_due_s } of (await read()).outbox) this.set({ kind }, oldest_due_s ?? 0)
     },
   })
+  new Gauge({
+    name: 'deskwire_outbox_oldest_queued_seconds',
+    help: 'Time since the oldest work in the outbox was queued, due or not; 0 when there is none',
+    labelNames: ['kind'],
+    async collect() {
+      this.reset()
+      for (const { kind, oldest_queued_s } of (await read()).outbox) this.set({ kind }, oldest_queued_s ?? 0)
+    },
+  })
 }

@@ -7,13 +7,11 @@ import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
+import { PROMTOOL } from '../../support/alert-evaluation'
 import { readRules } from '../../support/alerts'
 
 const ROOT = path.join(import.meta.dir, '../../..')
 const RULES = path.join(ROOT, 'src/guide/operate/alerts.yml')
-/** Debian's package prometheus has it; `.ci/run` takes it out of there. */
-const PROMTOOL = ['/usr/bin/promtool', '/opt/first-hour/usr/bin/promtool'].find((file) => fs.existsSync(file))
-
 if (!PROMTOOL) console.log('promtool is not installed: the alert rules are not checked with it')
 
 test.skipIf(!PROMTOOL)(
@@ -32,7 +30,7 @@ test.skipIf(!PROMTOOL)(
   },
 )
 
-test('each alert says what to do, and names a section of the guide', () => {
+test('each alert says what to do, which command shows that all is well, and names a section of the guide', () => {
   const guide = fs.readFileSync(path.join(ROOT, 'src/guide/operate.md'), 'utf8')
   const anchors = [...guide.matchAll(/^#+ (.*)$/gm)].map(([, title]) =>
     title!
@@ -45,6 +43,10 @@ test('each alert says what to do, and names a section of the guide', () => {
   for (const { alert, labels, annotations } of rules) {
     expect([alert, ['page', 'warn'].includes(labels.severity), annotations.action]).toEqual([
       ...[alert, true, expect.stringMatching(/\.$/)],
+    ])
+    expect([alert, annotations.well]).toEqual([
+      alert,
+      expect.stringMatching(/^`cli (doctor|why|version|backup)\b.*\.$/),
     ])
     const [page, anchor] = annotations.runbook.split('#')
     expect([alert, page, anchors.includes(anchor!)]).toEqual([alert, 'src/guide/operate.md', true])

@@ -139,13 +139,13 @@ test('stats tell what is left by kind, and a retry makes what waits due now', as
   await scope.sql`update outbox set run_at = now() + interval '1 hour' where lane_id = ${webhook.id}`
   await scope.sql`update outbox set run_at = 'infinity' where lane_id = ${failed.id}`
   await scope.sql`update webhooks set status = 'failed' where id = ${failed.id}`
-  const none = { due: 0, leased: 0, scheduled: 0, parked: 0, oldest_due_s: null }
+  const none = { due: 0, leased: 0, scheduled: 0, parked: 0, oldest_due_s: null, oldest_queued_s: null }
   const stats = async () => (await cli('outbox', 'stats')).lines
   expect(await stats()).toEqual([
     { kind: 'email', ...none },
     { kind: 'inbound', ...none },
     { kind: 'letter', ...none },
-    { kind: 'webhook', ...none, scheduled: 1, parked: 1 },
+    { kind: 'webhook', ...none, scheduled: 1, parked: 1, oldest_queued_s: expect.any(Number) },
   ])
   expect(await cli('outbox', 'retry', '--organization', id.toUpperCase())).toMatchObject({
     code: 0,

@@ -206,11 +206,22 @@ function createWaitingDesk(): Promise<Desk> {
   return desk.createDesk({ smtp: smtpTo(NO_SERVER), signature: 'To {{contact.email}}' })
 }
 
+/** What servers said of emails to the person, who is often named in it. */
+async function plantReplies(own: Desk): Promise<void> {
+  const tries = JSON.stringify([{ at: '2026-01-31T08:00:00Z', response: `451 ${MARK} later` }])
+  await connection().sql`
+    update messages set server_response = ${`250 ${MARK}`}, email_tries = ${tries}::text::jsonb
+    where organization_id = ${own.id} and id in (
+      select message_id from message_recipients where organization_id = ${own.id} and email_key like ${`%${MARK}%`}
+    )`
+}
+
 describe('erasing a person', () => {
   test('leaves no trace in any column of any table and in any file', async () => {
     const own = await createWaitingDesk()
     const { contact, mail_ticket_id } = await plant(own)
     await plantElsewhere(own)
+    await plantReplies(own)
     // The places are really filled, or the test would prove nothing.
     expect(await columnsWith(MARK)).toEqual(
       expect.arrayContaining([
@@ -238,6 +249,8 @@ describe('erasing a person', () => {
         ...['message_recipients.email', 'messages.body', 'messages.body_html', 'messages.cc', 'messages.email_error'],
         ...[
           'messages.email_message_id',
+          'messages.email_tries',
+          'messages.server_response',
           'messages.reply_text',
           'messages.signature_html',
           'messages.sender_email',

@@ -293,6 +293,7 @@ test.each<[Record<string, string>, string | undefined]>([
   [{ BASE_URL: 'http://desk.example.com' }, 'begins with http: links'],
   [{ BASE_URL: 'http://localhost:3000' }, undefined],
   [{ RATE_LIMIT_PER_MINUTE: '0' }, 'RATE_LIMIT_PER_MINUTE is 0'],
+  [{ SESSION_RATE_LIMIT_PER_MINUTE: '0' }, 'SESSION_RATE_LIMIT_PER_MINUTE is 0'],
   [{ LEDGER_RETENTION_DAYS: '10' }, 'LEDGER_RETENTION_DAYS is 10'],
   [{ LEDGER_RETENTION_DAYS: '0' }, undefined],
   [{ DELIVERY_RETENTION_DAYS: '1', RETRY_SCHEDULE_SECONDS: '0,86400,86400' }, 'DELIVERY_RETENTION_DAYS is shorter'],

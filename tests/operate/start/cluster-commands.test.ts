@@ -136,6 +136,12 @@ const RECIPES: Record<string, Recipe> = {
   },
   // No service runs.
   profile: { args: () => ['1'], codes: [1] },
+  why: {
+    args: () => ['TKT-1'],
+    expect: (_lines, { desks }, stdout) => {
+      for (const { id } of desks) expect(stdout).toContain(id)
+    },
+  },
   'outbox stats': {
     expect: (lines) =>
       expect(lines.find(({ kind }) => kind === 'webhook')).toMatchObject({ due: 3 * ORGANIZATIONS, leased: 0 }),

@@ -132,25 +132,6 @@ test('the service says so in one line and ends as with any wrong setting', () =>
   expect(JSON.parse(stderr)).toMatchObject({ level: 'fatal', msg: 'WEBHOOK_CA_FILE names /nope, which cannot be read' })
 })
 
-test.skipIf(process.getuid?.() !== 0)(
-  'a user without an account is told so, with the command, by the embedded database',
-  () => {
-    const DATA_DIR = fs.mkdtempSync(path.join(dir, 'nobody-'))
-    fs.chownSync(DATA_DIR, 4711, 4711)
-    const program = path.join(dir, 'bun')
-    fs.copyFileSync(process.execPath, program)
-    const env = { ...process.env, HOME: DATA_DIR, TMPDIR: DATA_DIR, DATA_DIR, DATABASE_URL: '' }
-    const user = { uid: 4711, gid: 4711, cwd: '/' }
-    const refused = spawnSync(program, [path.join(SRC, 'cli.ts'), 'migrate'], { ...user, encoding: 'utf8', env })
-    expect([refused.status, refused.stderr]).toEqual([
-      expect.any(Number),
-      expect.stringContaining(
-        'OS user 4711 has no account, which PostgreSQL needs to make one: as root, useradd --uid 4711',
-      ),
-    ])
-  },
-)
-
 test('a secret key that the user of the service may not read is named, with what mends it', () => {
   const DATA_DIR = path.join(dir, 'closed-key')
   expect(run('cli.ts', ['migrate'], { DATA_DIR }).status).toBe(0)

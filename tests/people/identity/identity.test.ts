@@ -408,7 +408,7 @@ describe('a session of the provider', () => {
   })
 
   test('uses up no requests of the person in other organizations', async () => {
-    using _ = withSettings({ RATE_LIMIT_PER_MINUTE: 1000 })
+    using _ = withSettings({ SESSION_RATE_LIMIT_PER_MINUTE: 1000 })
     const left = async (headers: Record<string, string>) =>
       Number((await stranger().get('/auth/me', headers)).headers.get('x-ratelimit-remaining'))
     const password = tokenOf(await stranger().post('/auth/login', { email: desk.admin.email, password: PASSWORD }))

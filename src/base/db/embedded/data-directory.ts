@@ -2,12 +2,11 @@
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
-import { namedUser, type OsUser } from '../../process/accounts'
 import { bareEnvironment } from '../../process/child'
 import { EmbeddedError } from './faults'
 import { asUser } from './file-user'
 import type { Home } from './home'
-import { giveTo } from './ownership'
+import { withoutAccount } from './without-account'
 
 /** Parameters of postgresql.conf. */
 export type Settings = Record<string, string>
@@ -50,49 +49,19 @@ function createData(home: Home, programs: string, settings: Settings): void {
   // Needs no locale of the operating system, and knows upper and lower case of all letters.
   args.push('--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8')
   if (settings.fsync === 'off') args.push('--no-sync')
-  const result = withAccount(home, unfinished, (user) =>
-    spawnSync(`${programs}/initdb`, args, { ...user, cwd: '/', env: bareEnvironment(), encoding: 'utf8' }),
+  const result = withoutAccount(home, programs, (own) =>
+    spawnSync(`${own}/initdb`, args, { ...home.user, cwd: '/', env: bareEnvironment(), encoding: 'utf8' }),
   )
   if (result.status !== 0) {
     remove()
     // The first error is the reason, the others follow from it.
-    const reason = errorsIn(result.stderr).at(0)
-    throw new EmbeddedError(`the database cannot be created: ${withoutAccount(reason, home.dir) ?? reason}`)
+    const reason = result.error ? result.error.message : errorsIn(result.stderr).at(0)
+    throw new EmbeddedError(`the database cannot be created: ${reason}`)
   }
   asUser(home.user, () => {
     fs.rmSync(home.data, { recursive: true, force: true })
     fs.renameSync(unfinished, home.data)
   })
-}
-
-/** What to do when the user has no account: only root can lend one to initdb. */
-function withoutAccount(reason: string | undefined, dir: string): string | undefined {
-  if (!reason?.includes('could not look up effective user ID')) return undefined
-  const uid = process.geteuid?.()
-  return (
-    `OS user ${uid} has no account, which PostgreSQL needs to make one: as root, useradd --uid ${uid} desk${uid}. ` +
-    `In a container, run as user 1000, after chown -R 1000:1000 ${dir}`
-  )
-}
-
-/**
- * Runs `work` as the server's user. When that user has no account, `work` runs as one that has: the folder belongs to
- * that one for the time, and the folders around it open to the group of the server's user.
- */
-function withAccount<T>(home: Home, folder: string, work: (user: OsUser | undefined) => T): T {
-  const { user, dir } = home
-  const named = user && namedUser(user)
-  if (!user || !named || named.uid === user.uid) return work(user)
-  const around = [path.dirname(dir), dir].filter((outer) => fs.statSync(outer).uid === user.uid)
-  const setMode = (mode: number) => asUser(user, () => around.forEach((outer) => void fs.chmodSync(outer, mode)))
-  setMode(0o710)
-  try {
-    giveTo(named, folder, user)
-    return work(named)
-  } finally {
-    giveTo(user, folder, named)
-    setMode(0o700)
-  }
 }
 
 /** The lines that PostgreSQL's programs mark as errors; the last line when no line is marked. */

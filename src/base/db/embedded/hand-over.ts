@@ -1,13 +1,11 @@
 /** Work that only root can do before the embedded database runs as another OS user. */
 import fs from 'node:fs'
 import path from 'node:path'
-import { namedUser } from '../../process/accounts'
-import { prepareData } from './data-directory'
 import { EmbeddedError } from './faults'
 import { type Home, prepareHome } from './home'
 import { canEnter } from './os-user'
 import { giveTo } from './ownership'
-import { linkLibraries, nativeFolder, preparePrograms } from './programs'
+import { linkLibraries, nativeFolder } from './programs'
 import { waitForFormerServer } from './server'
 import { becomeOwner } from './service-lock'
 
@@ -41,19 +39,13 @@ export function checkEntry({ dir, user }: Home): void {
 }
 
 /**
- * Does for a process that is about to become the server's user what only root can do: gives it the folder, links the
- * libraries, and makes the data when the user has no account, because initdb needs one.
+ * Does for a process that is about to become the server's user what only root can do: gives it the folder, and links
+ * the libraries.
  * @throws EmbeddedError with one line for the operator
  */
 export async function prepareForUser(data_dir: string): Promise<void> {
   const home = prepareHome(data_dir, 5432)
   await takeOver(home)
   // The user cannot write to packages of root, and would have to copy them.
-  const native = await nativeFolder()
-  const has_links = linkLibraries(native)
-  const has_account = home.user === undefined || namedUser(home.user).uid === home.user.uid
-  if (has_account || fs.existsSync(`${home.data}/PG_VERSION`)) return
-  const lock = await becomeOwner(home)
-  prepareData(home, has_links ? path.join(native, 'bin') : preparePrograms(home, native), {})
-  if (lock !== undefined) fs.closeSync(lock)
+  linkLibraries(await nativeFolder())
 }

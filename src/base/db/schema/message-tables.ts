@@ -48,6 +48,8 @@ export const messages = distributedTable(
     email_attempts: integer(),
     /** What the mailbox's server said last. */
     server_response: text(),
+    /** Attempts after which it stayed queued: the first ones and the last ones. */
+    email_tries: jsonb().$type<{ at: string; response: string | null }[]>(),
     /** The mailbox's signature as its email has it, sanitized. */
     signature_html: text(),
     /** The author of the draft that it was sent from, with the name at that time. */
