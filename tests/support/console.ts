@@ -105,10 +105,11 @@ export async function startConsole(
 
 /** Signs in on the page. */
 export async function enter(page: Page, email: string, password: string): Promise<void> {
-  await page.getByLabel('Email').fill(email)
-  await page.getByLabel('Password').fill(password)
+  // By their names, which are the same in every language.
+  await page.locator('input[name=email]').fill(email)
+  await page.locator('input[name=password]').fill(password)
   await page.keyboard.press('Enter')
-  await page.getByRole('navigation', { name: 'Sections' }).waitFor()
+  await page.locator('.rail nav').waitFor()
 }
 
 /** Opens a ticket from the list. */

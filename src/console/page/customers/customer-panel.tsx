@@ -10,7 +10,7 @@ import { useLive } from '../live'
 import { hrefOf } from '../route'
 import { Button } from '../ui/buttons'
 import { Dialog } from '../ui/dialogs'
-import { Dot } from '../ui/marks'
+import { StatusMark } from '../ui/marks'
 import { Time } from '../ui/measures'
 import { Waiting } from '../ui/placeholders'
 import { tell } from '../ui/toasts'
@@ -129,9 +129,7 @@ function OtherTickets({ api, others, total, href }: OthersProps) {
       <ul class="others">
         {others.map(({ id, code, subject, status, updated_at }) => (
           <li key={id}>
-            <Dot kind={status}>
-              <span class="unseen">{t(`status.${status}`)}</span>
-            </Dot>
+            <StatusMark status={status} />{' '}
             <a href={hrefOf(api.organization_id, ['tickets', id])} dir="auto">
               {subject}
             </a>

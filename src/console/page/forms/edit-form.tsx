@@ -29,7 +29,8 @@ export function EditForm({ specs, value = {}, submit, send, onCancel, is_dangero
   const [body, setBody] = useState<Body>(() => beginning(specs, value))
   const [faults, setFaults] = useState<Faults>({})
   const [is_busy, setBusy] = useState(false)
-  const read = () => bodyOf(new FormData(element.current!), specs)
+  // A field that goes with the form still says that it has changed.
+  const read = () => (element.current ? bodyOf(new FormData(element.current), specs) : body)
   useLayoutEffect(() => {
     first.current = read()
     setBody(first.current)

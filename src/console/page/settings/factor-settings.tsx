@@ -33,7 +33,7 @@ export function FactorSettings({ api, me }: View) {
   if (!live.value) return <Waiting error={live.error} />
   const { enabled, recovery_codes_left } = live.value
   return (
-    <section class="card narrow" aria-label={t('settings.factor')}>
+    <div class="card narrow">
       <p>{enabled ? t('factor.on', { count: recovery_codes_left }) : t('factor.off')}</p>
       <p class="buttons">
         {enabled ? (
@@ -46,7 +46,7 @@ export function FactorSettings({ api, me }: View) {
         )}
       </p>
       {step && <Doing api={api} step={step} setStep={setStep} onClose={close} />}
-    </section>
+    </div>
   )
 }
 

@@ -36,7 +36,7 @@ export function Mailboxes(view: View) {
             <Action
               label={t('mailbox.test_what', { address: one.address })}
               disabled={!one.smtp}
-              run={() => testMailbox(view, one).then(reload)}
+              run={() => testMailbox(view, one).then(() => reload())}
             >
               {t('mailbox.test')}
             </Action>

@@ -1,6 +1,6 @@
 /** Leads a new admin from nothing to real mail, in and out, and to a colleague. */
 import type { ComponentChildren } from 'preact'
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { EditForm } from '../forms/edit-form'
 import { type Body, withoutEmpty } from '../forms/spec'
 import { go, hrefOf } from '../route'
@@ -64,12 +64,16 @@ export function FirstSteps(view: View) {
 
 type StepProps = { title: string; is_done: boolean; is_later?: boolean; children: ComponentChildren }
 
-/** What waits for an earlier step is only named. What is done can be opened. */
+/** What waits for an earlier step is only named. What gets done while one looks at it stays open. */
 function Step({ title, is_done, is_later, children }: StepProps) {
   const state = is_done ? 'done' : is_later ? 'later' : 'next'
+  const [is_open, setOpen] = useState(state === 'next')
+  useEffect(() => {
+    if (state === 'next') setOpen(true)
+  }, [state])
   return (
     <li class={`step step-${state}`}>
-      <details open={state === 'next'} key={state}>
+      <details open={is_open} onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary>
           <strong>{title}</strong> <span class={`step-state ${state}`}>{t(`start.${state}`)}</span>
         </summary>
@@ -123,7 +127,9 @@ function ServerStep({ progress, reload, ...view }: Props) {
       {!mailbox.sending.ok && <p class="fault">{mailbox.sending.error}</p>}
       <p class="buttons">
         <Button kind={mailbox.smtp ? 'quiet' : 'main'} text={t('start.set_server')} onClick={() => setEditing(true)} />
-        {mailbox.smtp && <Action run={() => testMailbox(view, mailbox).then(reload)}>{t('mailbox.test')}</Action>}
+        {mailbox.smtp && (
+          <Action run={() => testMailbox(view, mailbox).then(() => reload())}>{t('mailbox.test')}</Action>
+        )}
       </p>
       {is_editing && (
         <Dialog title={t('act.edit_what', { name: mailbox.address })} onClose={() => setEditing(false)}>

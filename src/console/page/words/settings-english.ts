@@ -161,7 +161,7 @@ export const settingsEnglish = {
   'sessions.begun': 'Begun',
   'sessions.current': 'this one',
   'sessions.end': 'End it',
-  'sessions.end_of': 'End the session of {program}',
+  'sessions.end_of': 'End it: {program}',
   'sessions.end_others': 'End all others',
   'sessions.ended': 'It is ended.',
   'sessions.program': 'Program',

@@ -167,7 +167,7 @@ export const settingsGerman: Translated<typeof settingsEnglish> = {
   'sessions.begun': 'Begonnen',
   'sessions.current': 'diese hier',
   'sessions.end': 'Beenden',
-  'sessions.end_of': 'Sitzung von {program} beenden',
+  'sessions.end_of': 'Beenden: {program}',
   'sessions.end_others': 'Alle anderen beenden',
   'sessions.ended': 'Beendet.',
   'sessions.program': 'Programm',

@@ -1,0 +1,51 @@
+/** Leads a new admin in the console from nothing to real mail, out and back. */
+import { expect, test } from 'bun:test'
+import { openPart, startConsole, whyNoConsole } from '../support/console'
+
+const reason = whyNoConsole()
+if (reason) console.warn(`The first steps are not gone in a browser: ${reason}`)
+
+test.skipIf(reason !== undefined)('the first steps end with mail that came in, went out and came back', async () => {
+  const desk = await startConsole((sink) => ({
+    SYSTEM_SMTP_URL: `smtp://127.0.0.1:${sink.port}`,
+    SYSTEM_MAIL_FROM: 'desk@operator.example',
+  }))
+  try {
+    const { call, smtp_port } = desk.service()
+    // The server that sends brings mail for the mailbox back, as the MX record of a domain does.
+    const [mailbox] = (await call('GET', '/mailboxes')).body.data
+    await call('DELETE', `/mailboxes/${mailbox.id}`)
+    const page = await desk.open()
+    const welcome = page.getByRole('region', { name: 'Welcome to Deskwire' })
+    await welcome.getByRole('button', { name: 'Add a mailbox' }).click()
+    await page.getByLabel('Address', { exact: true }).fill('help@desk.example')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await welcome.getByRole('button', { name: 'Set the server' }).click()
+    await page.getByLabel('Server for outbound email').fill('127.0.0.1')
+    await page.getByLabel('Port', { exact: true }).fill(String(smtp_port))
+    await page.getByLabel('Security', { exact: true }).selectOption('no encryption')
+    await page.getByLabel('Signs in by').selectOption('nothing')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await welcome.getByText('Waiting for the first email').waitFor()
+    await welcome.getByRole('button', { name: 'Claim the domain' }).click()
+    await welcome.getByText('_deskwire-challenge.desk.example').waitFor()
+    await welcome.getByRole('button', { name: 'Make a key' }).click()
+    await welcome.getByText('deskwire._domainkey.desk.example').waitFor()
+    await welcome.getByText(/^10 .*\.$/).waitFor()
+
+    await openPart(page, 'First steps')
+    await page.getByRole('button', { name: 'Send a test' }).click()
+    await page.getByText('It came back to the mailbox.').waitFor()
+    await page.getByText(/SPF \w+, DKIM \w+, DMARC \w+/).waitFor()
+    const [row] = (await call('GET', '/inbound-messages?outcome=own')).body.data
+    expect(row.recipients).toEqual(['help@desk.example'])
+
+    await page.getByLabel('Name', { exact: true }).fill('Bea')
+    await page.getByLabel('Email', { exact: true }).fill('bea@desk.example')
+    await page.getByRole('button', { name: 'Invite somebody' }).click()
+    await page.getByText('5 of 5 done').waitFor()
+    expect(desk.faults).toEqual([])
+  } finally {
+    await desk.stop()
+  }
+})
