@@ -60,13 +60,13 @@ export async function countRequest({ key, setting }: Counted, headers: Headers):
 }
 
 /** Counts a request of a customer, as `countRequest`; a POST twice. @throws RATE_LIMITED */
-export async function countCustomer(contact_id: string, method: string, headers: Headers): Promise<Uncount> {
+export async function countCustomer(contact_id: string, method: string, headers: Headers): Promise<void> {
   customers ??= {
     requests: createLimiter('requests of customers', CUSTOMER_REQUESTS, WINDOW_S),
     posts: createLimiter('posts of customers', CUSTOMER_POSTS, WINDOW_S),
   }
   if (method === 'POST') await consume(customers.posts, contact_id, headers)
-  return consume(customers.requests, contact_id, headers)
+  await consume(customers.requests, contact_id, headers)
 }
 
 async function consume(limiter: Limiter, key: string, headers: Headers): Promise<Uncount> {

@@ -168,10 +168,9 @@ function beginState(request: Request, peer = '127.0.0.1'): RequestState {
 async function countCaller(request: Request, state: RequestState, headers: Record<string, string>): Promise<void> {
   const { caller } = state
   try {
-    state.uncount =
-      caller?.type === 'contact'
-        ? await countCustomer(caller.id, request.method, headers)
-        : await countRequest(countedBy(state), headers)
+    // Customers are strangers, who could ask without end for what they know.
+    if (caller?.type === 'contact') await countCustomer(caller.id, request.method, headers)
+    else state.uncount = await countRequest(countedBy(state), headers)
   } catch (error) {
     allowEvery(request, headers)
     throw error

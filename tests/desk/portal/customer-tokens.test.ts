@@ -273,6 +273,15 @@ describe('limits of customers', () => {
     setSystemTime()
   })
 
+  test('what is answered 304 counts, too', async () => {
+    const { admin } = await createOrganization()
+    const carla = await createCustomer(admin)
+    const { id } = (await carla.post('/my/tickets', { subject: 'x', body: 'x' })).body.data
+    const { headers } = await carla.get(`/my/tickets/${id}`)
+    const known = await carla.get(`/my/tickets/${id}`, { 'if-none-match': headers.get('etag')! })
+    expect([known.status, known.headers.get('x-ratelimit-remaining')]).toEqual([304, '57'])
+  })
+
   test('10 of them are POST', async () => {
     const { admin } = await createOrganization()
     const carla = await createCustomer(admin)
