@@ -12,6 +12,7 @@ import { findMissing, type Migration, readMigrations } from '../../../src/base/d
 import { planMigrations } from '../../../src/base/db/migration-plan'
 import { EmptyDatabases } from '../../support/backups'
 import { createDatabase, type TestDatabase } from '../../support/database'
+import { readSchema } from '../../support/read-schema'
 
 /** The texts that four migrations had when they landed, until commits 5c10de3 and 6987a78 changed them. */
 const EARLIER = path.join(import.meta.dir, 'earlier-migrations')
@@ -175,28 +176,6 @@ async function readRows(sql: postgres.Sql) {
     tallies: Object.fromEntries(tallies.map(({ kind, n }) => [kind, n])),
     time: time!.minutes,
   }
-}
-
-/** All that a migration makes, as PostgreSQL describes it. */
-async function readSchema(sql: postgres.Sql): Promise<Record<string, unknown[]>> {
-  const kinds: Record<string, string> = {
-    columns: `select table_name, column_name, column_default, is_nullable, udt_name, numeric_precision, generation_expression,
-      identity_generation from information_schema.columns where table_schema = 'public'`,
-    tables: `select relname, reloptions::text, relrowsecurity from pg_class
-      where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'v', 'S')`,
-    indexes: `select indexdef from pg_indexes where schemaname = 'public'`,
-    constraints: `select conrelid::regclass::text as name, conname, pg_get_constraintdef(oid) as text from pg_constraint
-      where connamespace = 'public'::regnamespace`,
-    triggers: 'select pg_get_triggerdef(oid) as text from pg_trigger where not tgisinternal',
-    functions: `select p.oid::regprocedure::text as name, case when p.prokind = 'f' then pg_get_functiondef(p.oid) end as text,
-      obj_description(p.oid) as comment from pg_proc p where pronamespace = 'public'::regnamespace`,
-  }
-  const found: Record<string, unknown[]> = {}
-  for (const [kind, statement] of Object.entries(kinds)) {
-    const rows = await sql.unsafe(`select to_jsonb(s)::text as text from (${statement}) as s order by 1`)
-    found[kind] = rows.map(({ text }) => text)
-  }
-  return found
 }
 
 async function on<T>(url: string, work: (sql: postgres.Sql) => Promise<T>): Promise<T> {
