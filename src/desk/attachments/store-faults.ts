@@ -11,10 +11,21 @@ const ANSWER_MOST_MS = 60_000
 const NO_ANSWER = 'S3 does not answer'
 
 /**
- * The disk is full, gone, not writable or broken, a link in the place of a folder, or the process may open no more
- * files.
+ * The disk is full, gone, not writable or broken, a link or a file in the place of a folder, or the process may open
+ * no more files.
  */
-const DISK_FAULTS = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'EACCES', 'EPERM', 'EMFILE', 'ENFILE', 'ELOOP'])
+const DISK_FAULTS = new Set([
+  'ENOSPC',
+  'EDQUOT',
+  'EROFS',
+  'EIO',
+  'EACCES',
+  'EPERM',
+  'EMFILE',
+  'ENFILE',
+  'ELOOP',
+  'ENOTDIR',
+])
 
 /**
  * Wraps a store: its calls reject with `UnavailableError` when the store is to blame, and such failures are counted.

@@ -3,6 +3,7 @@
  * it.
  */
 
+import { Counter } from 'prom-client'
 import { sharedTime } from '../../base/db/shared-time'
 import type { Fragment, Sql } from '../../base/db/transact'
 import { count } from '../../base/metrics/organization-figures'
@@ -10,6 +11,14 @@ import { afterCommit, type Scope } from '../../base/scope'
 import type { Parked } from '../../delivery/outbox/lane-faults'
 import { publishEmailEvents } from '../../desk/messages/message-events'
 import { recordActivity } from '../../desk/timeline/activity'
+
+const recipients = new Counter({
+  name: 'deskwire_email_recipients_total',
+  help: 'Recipients of emails whose server took it (sent), or who will never get it (failed)',
+  labelNames: ['status'],
+})
+// The first failure of a process is an increase, too.
+for (const status of ['sent', 'failed']) recipients.inc({ status }, 0)
 
 /** The outcome of an attempt for one recipient. */
 export type RecipientResult = { position: number; status: 'sent' | 'failed' | 'queued'; error: string | null }
@@ -66,6 +75,8 @@ export async function recordResults(
   afterCommit(scope, () => {
     count(organization_id, 'emails_sent', sent.length)
     count(organization_id, 'emails_failed', refused.length)
+    recipients.inc({ status: 'sent' }, sent.length)
+    recipients.inc({ status: 'failed' }, refused.length)
   })
   if (sent.length > 0)
     await recordActivity(scope, ticket_id, [{ type: 'email_sent', data: { message_id: id, recipients: sent } }])

@@ -46,7 +46,7 @@ test('each alert says what to do, which command shows that all is well, and name
     ])
     expect([alert, annotations.well]).toEqual([
       alert,
-      expect.stringMatching(/^`cli (doctor|why|version|backup)\b.*\.$/),
+      expect.stringMatching(/^`cli (doctor|why|version|backup|outbox stats)\b.*\.$/),
     ])
     const [page, anchor] = annotations.runbook.split('#')
     expect([alert, page, anchors.includes(anchor!)]).toEqual([alert, 'src/guide/operate.md', true])
