@@ -10,7 +10,16 @@ import path from 'node:path'
 import postgres from 'postgres'
 import { startCli } from '../support/backups'
 import { secondsOfChildren, secondsOfTree } from '../support/cpu-time'
-import { fileOf, MESSAGES_OF_A_TICKET, messageOf, sizeOf, ticketOf, writeSource } from '../support/import-source'
+import {
+  BASE_MS,
+  fileOf,
+  MESSAGES_OF_A_TICKET,
+  MINUTE_MS,
+  messageOf,
+  sizeOf,
+  ticketOf,
+  writeSource,
+} from '../support/import-source'
 import { importFolder, newFolder } from '../support/imports'
 import { type OwnPostgres, startOwnPostgres } from '../support/own-postgres'
 import { type Service, startService } from '../support/service'
@@ -103,10 +112,14 @@ async function checkTickets(): Promise<void> {
     join labels l on l.organization_id = t.organization_id and l.id = tl.label_id
     join ticket_search s on s.organization_id = t.organization_id and s.ticket_id = t.id
     left join (select ticket_id, count(*)::int as n from activities where type = 'imported' group by 1) a on a.ticket_id = t.id
-    order by t.number`
+    order by t.id`
+  // Of a number that the service has given meanwhile the imported ticket gets another.
+  const meanwhile = await sql<{ code: string }[]>`select code from tickets where subject = 'Meanwhile'`
+  const taken = new Set(meanwhile.map(({ code }) => code))
   expect(rows).toHaveLength(SIZE.tickets)
   const wrong = rows.filter((row, n) => {
-    const { id: _, contact_id, label_ids, ...ticket } = ticketOf(n, SIZE)
+    const { id: _, code, contact_id, label_ids, ...ticket } = ticketOf(n, SIZE)
+    if (!taken.has(code) && code !== row.code) return true
     const email = `${contact_id}@customer.example`
     const label = label_ids[0]!.replace('l', 'Label ')
     const { created_at, updated_at, ...others } = row
@@ -123,21 +136,22 @@ async function checkMessages(): Promise<void> {
   const wrong: unknown[] = []
   let [last, place, found] = [-1, 0, 0]
   const cursor = sql`
-    select t.number - 1000 as n, md5(m.body) as body, m.direction, m.sender_name, m.email_message_id, m.created_at,
+    select t.created_at as opened_at, md5(m.body) as body, m.direction, m.sender_name, m.email_message_id, m.created_at,
       a.filename, a.size::int as size, e.ticket_id = t.id as is_anchored
     from messages m
     join tickets t on t.organization_id = m.organization_id and t.id = m.ticket_id
     left join attachments a on a.organization_id = m.organization_id and a.message_id = m.id
     left join email_anchors e on e.organization_id = m.organization_id and e.email_message_id = m.email_message_id
-    order by t.number, m.id`.cursor(10_000)
+    order by t.id, m.id`.cursor(10_000)
   for await (const rows of cursor) {
     for (const row of rows) {
-      place = row.n === last ? place + 1 : 0
-      last = row.n
+      const n = (row.opened_at.getTime() - BASE_MS) / MINUTE_MS
+      place = n === last ? place + 1 : 0
+      last = n
       found++
-      const message = messageOf(row.n, place, SIZE)
+      const message = messageOf(n, place, SIZE)
       const wanted = [digest(message.body), message.direction, message.sender.name, message.email_message_id]
-      const files = message.attachments ? [`${row.n}.txt`, fileOf(row.n).length] : [null, null]
+      const files = message.attachments ? [`${n}.txt`, fileOf(n).length] : [null, null]
       const given = [row.body, row.direction, row.sender_name, row.email_message_id, row.created_at.toISOString()]
       const all = [...given, row.filename, row.size, row.is_anchored]
       if (all.join() !== [...wanted, message.created_at, ...files, true].join()) wrong.push(row)

@@ -6,8 +6,9 @@ const WORDS =
   'printer invoice ticket window server account password delivery customer answer question network update paper contract meeting report please thanks tomorrow yesterday screen keyboard error message order payment refund shipping address phone number install license version browser cable monitor battery charger'.split(
     ' ',
   )
-const BASE_MS = Date.parse('2023-01-01T00:00:00Z')
-const MINUTE_MS = 60_000
+/** When the first ticket was made; each later one a minute after the one before. */
+export const BASE_MS = Date.parse('2023-01-01T00:00:00Z')
+export const MINUTE_MS = 60_000
 /** Minutes after which the messages of a ticket are written: a batch of them is of as many tickets. */
 const WRITTEN_AFTER = [0, 37, 211, 1009]
 const STATUSES = ['open', 'pending', 'resolved', 'closed', 'closed', 'closed']

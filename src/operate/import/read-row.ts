@@ -36,11 +36,23 @@ export function readRow<Input>(kind: Kind<Input>, { line, text }: TextLine): Lin
   if ('faults' in found || faults.length > 0) return { line, name, faults }
   const { created_ms, updated_at } = times
   const { input } = found
+  const digest = digestOf([input, given.created_at ?? null, given.updated_at ?? null])
+  if (digest === undefined) return wrong(line, name, '', 'is nested too deeply')
   return {
     ...{ file: kind.name, line, name, input, created_ms, updated_at },
     keys: [...new Set([external_id ?? [], id ?? []].flat())].map((key) => keyOf(kind.name, key)),
     given_id: id,
-    digest: hashOf(JSON.stringify([input, given.created_at ?? null, given.updated_at ?? null])),
+    digest,
+  }
+}
+
+/** The hash of a row; undefined when a field that nobody knows is nested more deeply than can be written. */
+function digestOf(content: unknown): string | undefined {
+  try {
+    return hashOf(JSON.stringify(content))
+  } catch (error) {
+    if (error instanceof RangeError) return undefined
+    throw error
   }
 }
 

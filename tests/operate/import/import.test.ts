@@ -247,6 +247,7 @@ test('wrong lines stop no others, and a report has them', async () => {
     ...{ external_id: `m:${n}`, ticket_id: 't', direction: 'inbound', body: 'Hi', sender: { name: 'X' } },
     attachments: [{ url, filename: 'x' }],
   })
+  const deep = '['.repeat(100_000) + ']'.repeat(100_000)
   const folder = folderWith({
     contacts: [
       { external_id: 'p', name: 'Carla', email: 'carla@x.example' },
@@ -264,7 +265,11 @@ test('wrong lines stop no others, and a report has them', async () => {
       { external_id: 't3', subject: 'No contact', contact_id: null },
       { external_id: 't', subject: 'Twice', contact_id: 'p' },
     ],
-    messages: [...paths.map(message), { external_id: 'ok', ticket_id: 't', is_internal: true, body: 'fine' }],
+    messages: [
+      ...paths.map(message),
+      { external_id: 'ok', ticket_id: 't', is_internal: true, body: 'fine' },
+      `{"external_id":"deep","ticket_id":"t","is_internal":true,"body":"x","sender":{"z":${deep}}}`,
+    ],
     time_entries: [{ external_id: 'e', ticket_id: 't', user_id: 'unknown', duration_minutes: 0 }],
   })
   fs.symlinkSync(outside, path.join(folder, 'link'))
@@ -276,7 +281,7 @@ test('wrong lines stop no others, and a report has them', async () => {
   expect(numbers).toMatchObject({
     contacts: { created: 2, failed: 6 },
     tickets: { created: 2, failed: 2 },
-    messages: { created: 1, failed: paths.length },
+    messages: { created: 1, failed: paths.length + 1 },
     time_entries: { failed: 1 },
   })
   const refused = fs
