@@ -1,6 +1,6 @@
 /** Dialogs over the page, made of the native element. */
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { t } from '../words/catalogue'
 import { Action, Button } from './buttons'
 import { clearFaults, clearNotices, Notices } from './toasts'
@@ -16,7 +16,8 @@ type DialogProps = {
 /** A dialog. Escape closes it, and the focus goes back to where it was. */
 export function Dialog({ title, children, onClose, is_palette }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null)
-  useEffect(() => {
+  // At once: what is typed next is meant for it.
+  useLayoutEffect(() => {
     const before = document.activeElement as HTMLElement | null
     clearNotices()
     element.current!.showModal()

@@ -1,7 +1,7 @@
 /** Menus: a button that shows a native popover, which closes by Escape and by a click elsewhere. */
 import type { IconNode } from 'lucide'
 import type { ComponentChildren } from 'preact'
-import { useId, useRef, useState } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { type Act, useActs } from '../acts'
 import { type Option, Options } from './combobox'
 import { Icon } from './icons'
@@ -29,6 +29,10 @@ export function Popover({ label, value, button, kind = 'bare', children, act, di
   const layer = useRef<HTMLDivElement>(null)
   const [is_open, setOpen] = useState(false)
   const close = () => layer.current?.hidePopover()
+  // At once: what is typed next is meant for it.
+  useLayoutEffect(() => {
+    if (is_open) place(opener.current!, layer.current!)
+  }, [is_open])
   useActs(act && !disabled ? [{ ...act, run: () => layer.current?.showPopover() }] : [])
   return (
     <>
@@ -51,10 +55,10 @@ export function Popover({ label, value, button, kind = 'bare', children, act, di
         popover="auto"
         role="dialog"
         aria-label={label}
+        onBeforeToggle={(event) => setOpen(event.newState === 'open')}
+        // A click shows it after that.
         onToggle={(event) => {
-          const is_shown = event.newState === 'open'
-          setOpen(is_shown)
-          if (is_shown) requestAnimationFrame(() => place(opener.current!, layer.current!))
+          if (event.newState === 'open') place(opener.current!, layer.current!)
         }}
       >
         {is_open && children(close)}
