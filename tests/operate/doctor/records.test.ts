@@ -75,6 +75,8 @@ test.each<[string, string[], string, State, string]>([
   ],
   ['lacks a provider', ['v=spf1 -all'], 'smtp.gmail.com', 'differs', 'v=spf1 include:_spf.google.com -all'],
   ['is one of two', ['v=spf1 -all', 'v=spf1 +all'], 'out.desk.co', 'differs', 'v=spf1 -all'],
+  ['passes this machine', ['v=spf1 mx -all'], '127.0.0.1', 'ok', 'v=spf1 mx -all'],
+  ['lacks this machine', ['v=spf1 -all'], 'localhost', 'differs', 'v=spf1 a:mx.desk.co -all'],
   ['names an address', ['v=spf1 ip4:192.0.2.7 -all'], '192.0.2.7', 'ok', 'v=spf1 ip4:192.0.2.7 -all'],
   [
     'refers to silence',
@@ -87,7 +89,8 @@ test.each<[string, string[], string, State, string]>([
   'an SPF record that %s',
   async (_, TXT, server, state, value) => {
     await serve({
-      'help.desk.co': { TXT },
+      'help.desk.co': { TXT, MX: ['mx.desk.co'] },
+      'mx.desk.co': { A: ['192.0.2.1'] },
       'out.desk.co': { A: ['192.0.2.9'] },
       'spf.desk.co': { TXT: ['v=spf1 ip4:192.0.2.0/24 -all'] },
       '_x.desk.co': { TXT: ['v=spf1 -all'] },

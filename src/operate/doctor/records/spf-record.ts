@@ -2,6 +2,7 @@
 import { isIP, isIPv6 } from 'node:net'
 import { config } from '../../../base/config'
 import type { RecordLookup } from '../../../base/net/dns'
+import { isLoopback } from '../../../mail/smtp/clients'
 import { ask } from '../mail-dns'
 import type { Checked } from './checked'
 import type { MailDomain } from './mail-domains'
@@ -17,7 +18,9 @@ const PROVIDERS: [host: RegExp, mechanism: string][] = [
 ]
 
 /** @returns the record with all servers of the domain's mailboxes: the present one, with what it lacks */
-export async function spfRecord({ domain, servers }: MailDomain, lookup: RecordLookup): Promise<Checked> {
+export async function spfRecord({ domain, servers: hosts }: MailDomain, lookup: RecordLookup): Promise<Checked> {
+  // A mail server on this machine sends from its address.
+  const servers = hosts.map((host) => (host === 'localhost' || isLoopback(host) ? config.SMTP_HOSTNAME : host))
   const record = { name: domain, type: 'TXT', purpose: 'SPF' } as const
   const wanted = (hosts: string[]) => `v=spf1 ${[...new Set(hosts.map(mechanismOf))].join(' ')} ~all`
   const texts = await ask(lookup, domain, 'TXT')
