@@ -12,6 +12,7 @@ export const BACKUP_SETTINGS = {
     meaning:
       'Where the continuous backup goes: a folder on another disk, or `s3://bucket/prefix`. With `DATABASE_URL` only files are copied there.',
     read: (text) => (text.startsWith('s3://') ? bucket(text) : path.resolve(text)),
+    is_basic: true,
   },
   BACKUP_PASSPHRASE: {
     meaning:

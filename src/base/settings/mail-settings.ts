@@ -135,6 +135,7 @@ export const MAIL_SETTINGS = {
       "Networks (CIDRs, separated by commas) in which a mailbox's SMTP server may be although not public, at any port, or with `10.0.0.0/8:25` at one. Elsewhere it may be at the ports 25, 465, 587 and 2525.",
     read: networksWithPorts,
     default: '',
+    is_basic: true,
   },
   MAIL_CA_FILE: {
     meaning: "PEM file with certificate authorities that a mailbox's SMTP server may use, beside the public ones.",

@@ -30,7 +30,6 @@ export const SERVICE_SETTINGS = {
     meaning: 'Port of the HTTP listener. It serves HTTPS when there is a certificate.',
     read: wholeNumber(0, 65_535),
     default: '3000',
-    is_basic: true,
   },
   HOST: {
     meaning: 'Address or host name that the listeners for HTTP and SMTP bind to.',
@@ -41,11 +40,13 @@ export const SERVICE_SETTINGS = {
     meaning: 'PEM file with the certificate chain. With it the service itself serves HTTPS and STARTTLS.',
     read: anyText,
     missing: missingBeside('TLS_KEY_FILE'),
+    is_basic: true,
   },
   TLS_KEY_FILE: {
     meaning: 'PEM file with the private key of `TLS_CERT_FILE`.',
     read: anyText,
     missing: missingBeside('TLS_CERT_FILE'),
+    is_basic: true,
   },
   BASE_URL: {
     meaning: 'Public address of the service. Links in answers, such as the `url` of an attachment, begin with it.',
@@ -91,7 +92,6 @@ export const SERVICE_SETTINGS = {
     meaning:
       'PostgreSQL 15 or later with the extensions `btree_gin` and `pg_trgm`. Without it an embedded PostgreSQL runs under `DATA_DIR`.',
     read: databaseUrl,
-    is_basic: true,
   },
   DATABASE_DIRECT_URL: {
     meaning:
@@ -109,7 +109,6 @@ export const SERVICE_SETTINGS = {
     meaning: 'Folder of the embedded database, attachments, originals of mail and the generated secret key.',
     read: (text) => path.resolve(text),
     default: './data',
-    is_basic: true,
   },
   SECRET_KEY: {
     meaning:
@@ -121,7 +120,6 @@ export const SERVICE_SETTINGS = {
     missing: ({ DATABASE_URL }) =>
       DATABASE_URL ? 'is required with DATABASE_URL: set 32 or more random characters' : undefined,
     is_secret: true,
-    is_basic: true,
   },
   SECRET_KEY_PREVIOUS: {
     meaning:
@@ -146,7 +144,6 @@ export const SERVICE_SETTINGS = {
     read: textOfLength(8, 200),
     default_words: 'generated and shown once',
     is_secret: true,
-    is_basic: true,
   },
   ADMIN_NAME: {
     meaning: 'Name of the first admin. Used once, when the database has no organization.',
@@ -214,6 +211,7 @@ export const SERVICE_SETTINGS = {
   METRICS_PORT: {
     meaning: 'Port of a separate listener with the figures for Prometheus at `/metrics`.',
     read: wholeNumber(0, 65_535),
+    is_basic: true,
   },
   METRICS_HOST: {
     meaning: 'Address or host name that the listener of `METRICS_PORT` binds to. It asks nobody for a password.',
