@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { faultsOf } from '../support/axe'
+import { EICAR, startClamd, type TestClamd } from '../support/clamd'
 import { leave, openTicket, type StartedConsole, startConsole, whyNoConsole } from '../support/console'
 
 /** A name that would run a script, or push the page aside, if it were more than text. */
@@ -31,6 +32,7 @@ if (reason) console.warn(`The console is not looked at in a browser: ${reason}`)
 
 describe.skipIf(reason !== undefined)('every page', () => {
   let desk: StartedConsole
+  let clamd: TestClamd
   let subject: string
   const ones: string[] = []
   const call = async (method: string, path: string, body?: unknown) => {
@@ -40,7 +42,8 @@ describe.skipIf(reason !== undefined)('every page', () => {
   }
 
   beforeAll(async () => {
-    desk = await startConsole()
+    clamd = await startClamd()
+    desk = await startConsole(() => ({ CLAMD_HOST: clamd.place }))
     subject = await desk.mail('Looked at on every page')
     const notes = HOSTILE
     const company = await call('POST', '/companies', {
@@ -73,6 +76,7 @@ describe.skipIf(reason !== undefined)('every page', () => {
   })
   afterAll(async () => {
     await desk.stop()
+    clamd[Symbol.dispose]()
     expect(desk.faults).toEqual([])
   })
 
@@ -110,6 +114,38 @@ describe.skipIf(reason !== undefined)('every page', () => {
     await openTicket(page, subject)
     await page.getByRole('region', { name: 'Customer' }).getByText('Fields of the ticket').waitFor()
     expect(await faultsOf(page)).toEqual([])
+    await page.context().close()
+  })
+
+  test('names a file with a virus, and does not offer it', async () => {
+    const [mailbox] = await call('GET', '/mailboxes')
+    const raw = [
+      'From: mallory@evil.example',
+      'Subject: With a virus',
+      'MIME-Version: 1.0',
+      'Content-Type: multipart/mixed; boundary=b',
+      '',
+      '--b',
+      '',
+      'See the file',
+      '--b',
+      'Content-Type: text/plain; name=eicar.txt',
+      'Content-Disposition: attachment; filename=eicar.txt',
+      '',
+      EICAR,
+      '--b--',
+      '',
+    ].join('\r\n')
+    const { url, token } = desk.service()
+    await fetch(`${url}/api/v1/inbound-messages?mailbox_id=${mailbox.id}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token()}`, 'content-type': 'message/rfc822' },
+      body: raw,
+    })
+    const page = await desk.open()
+    await openTicket(page, 'With a virus')
+    await page.getByText('a virus was found').waitFor()
+    expect(await page.getByRole('link', { name: 'eicar.txt' }).count()).toBe(0)
     await page.context().close()
   })
 

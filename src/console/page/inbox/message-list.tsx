@@ -166,13 +166,19 @@ function Files({ attachments }: { attachments: Attachment[] }) {
   if (attachments.length === 0) return null
   return (
     <ul class="files" aria-label={t('message.attachments')}>
-      {attachments.map(({ id, filename, size, url }) => (
+      {attachments.map(({ id, filename, size, url, scan }) => (
         <li key={id}>
           <Icon of={Paperclip} />
-          <a href={fileAddress(url)} download={filename} dir="auto">
-            {filename}
-          </a>{' '}
+          {/* The service hands out neither. */}
+          {scan === 'infected' || scan === 'pending' ? (
+            <span dir="auto">{filename}</span>
+          ) : (
+            <a href={fileAddress(url)} download={filename} dir="auto">
+              {filename}
+            </a>
+          )}{' '}
           <small>{bytes(size)}</small>
+          {scan && scan !== 'clean' && <small class={scan === 'infected' ? 'fault' : ''}> {t(`scan.${scan}`)}</small>}
         </li>
       ))}
     </ul>
