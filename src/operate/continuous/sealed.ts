@@ -12,9 +12,11 @@ import { zstdCompress, zstdDecompress } from 'node:zlib'
 import { BackupError } from '../backup/backup-error'
 
 /** Bytes of content that are compressed at once. */
-const BLOCK_BYTES = 4 * 1024 * 1024
+const BLOCK_BYTES = 1024 * 1024
+/** Bytes of content that a block may have, also of another release. */
+const BLOCK_MOST = 4 * 1024 * 1024
 /** A block that cannot be compressed becomes a little larger. */
-const FRAME_MOST = BLOCK_BYTES + 65_536
+const FRAME_MOST = BLOCK_MOST + 65_536
 /** Bytes of a head or an end at most. */
 const NOTE_MOST = 4096
 
@@ -68,7 +70,7 @@ export async function* unseal(name: string, bytes: AsyncIterable<Uint8Array>): A
     if (kind !== 'block' || data.length !== 4) throw damaged('is no sealed object')
     const length = data.readUInt32LE()
     if (length > FRAME_MOST) throw damaged('has a block that is too large')
-    const block = await decompress(await reader.take(length), { maxOutputLength: BLOCK_BYTES }).catch(() => {
+    const block = await decompress(await reader.take(length), { maxOutputLength: BLOCK_MOST }).catch(() => {
       throw damaged('has a block that cannot be read')
     })
     hash.update(block)

@@ -11,7 +11,7 @@ import { contentOf, openVault, PassphraseError, type Vault } from '../../../src/
 import { withSettings } from '../../support/settings'
 
 const PASSPHRASE = 'correct horse battery staple'
-/** Two blocks and a bit, of which zstd can make little. */
+/** Some blocks and a bit, of which zstd can make little. */
 const CONTENT = Buffer.concat([
   Buffer.from('It burns.\n'.repeat(900_000)),
   crypto.getRandomValues(Buffer.alloc(65_536)),
