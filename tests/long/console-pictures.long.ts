@@ -44,6 +44,7 @@ test.skipIf(reason !== undefined)('the README shows two small pictures of the co
     await page.getByText('4 tickets', { exact: true }).waitFor()
     await openTicket(page, MAIL[0][2])
     await page.locator('.message.outbound').waitFor()
+    await page.getByRole('link', { name: 'All open 3' }).waitFor()
     await page.locator('.notice').last().waitFor({ state: 'detached' })
     await page.mouse.move(0, 0)
     await page.screenshot({ path: path.join(folder, 'inbox.png') })

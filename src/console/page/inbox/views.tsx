@@ -30,8 +30,8 @@ import { t } from '../words/catalogue'
 
 /** A count is a request, and each person has a limit of requests: so these have one, and the first saved views. */
 const COUNTED = ['mine', 'unassigned', 'open']
-const MOST_COUNTS = 8
-const LEAST_MS = 30_000
+const MOST_COUNTS = 6
+const LEAST_MS = 15_000
 const IDLE_MS = 300_000
 
 /** A view of the list: its name, and its part of the address. */
