@@ -5,7 +5,7 @@ import { RateLimiterRes } from 'rate-limiter-flexible'
 import type { Network } from '../../src/base/address/networks'
 import { newId } from '../../src/base/db/columns'
 import { clientAddress } from '../../src/base/net/client-address'
-import { createLimiter } from '../../src/http/admission/rate-limit'
+import { countRequest, createLimiter } from '../../src/http/admission/rate-limit'
 import { signAccessToken } from '../../src/http/admission/tokens'
 import {
   type Answer,
@@ -152,6 +152,18 @@ describe('a request that is answered 304', () => {
     expect((await admin.get(path)).headers.get('x-ratelimit-remaining')).toBe('6')
     setSystemTime()
   })
+})
+
+test('a 304 that comes after its minute gives the next one nothing', async () => {
+  using _ = limited()
+  const headers: Record<string, string> = {}
+  const counted = { key: 'late', setting: 'RATE_LIMIT_PER_MINUTE' } as const
+  const uncount = await countRequest(counted, headers)
+  setSystemTime(new Date(Date.now() + 61_000))
+  uncount!(new Headers())
+  await countRequest(counted, headers)
+  expect(headers['x-ratelimit-remaining']).toBe(String(LIMIT - 1))
+  setSystemTime()
 })
 
 describe('requests without a valid token', () => {
