@@ -23,6 +23,7 @@ import { USERS } from './import-people'
 import { type Numbers, Report } from './import-report'
 import { TICKETS } from './import-tickets'
 import type { Kind, Line } from './kind'
+import { passNumbersOf } from './numbers'
 import { batchesOf } from './read-lines'
 import { readRow } from './read-row'
 import { PARTICIPANTS, TIME_ENTRIES } from './ticket-parts'
@@ -100,7 +101,10 @@ async function withScope(organization_id: string, work: (scope: Scope) => Promis
 }
 
 async function importFiles(run: Run, files: File[]): Promise<void> {
-  for (const file of files) await file.importTo(run)
+  for (const file of files) {
+    if (file.name === TICKETS.name && !run.dry) await passNumbersOf(`${file.name}.jsonl`, run.scope.organization_id)
+    await file.importTo(run)
+  }
   if (run.dry) return
   const { numbers } = run.report
   const data = Object.fromEntries(

@@ -1,6 +1,7 @@
 /** Numbers and codes of imported tickets: a free number stays, and the counter of new tickets passes it. */
 import type { Scope } from '../../base/scope'
 import { passNumber, takeNumbersInside } from '../../desk/tickets/code'
+import { batchesOf } from './read-lines'
 
 /** The highest number that is kept. */
 const MOST = 9_999_999
@@ -47,6 +48,30 @@ export async function codesFor(scope: Scope, asked: Asked[]): Promise<Code[]> {
     const stays = kept[at] !== undefined && CODE.test(code)
     return { number, code: stays ? code : `${prefixes.get(company_id ?? '') ?? prefixes.get('')!}-${number}` }
   })
+}
+
+/** Lines that are looked at together. */
+const LINES = 1000
+
+/**
+ * Makes the counter pass all numbers of a file before its tickets come: none of them is given to a new ticket, or to
+ * one of the file whose own number is taken.
+ */
+export async function passNumbersOf(file: string, organization_id: string): Promise<void> {
+  let highest = 0
+  for await (const lines of batchesOf(file, LINES)) {
+    for (const { text = '' } of lines) highest = Math.max(highest, numberIn(codeIn(text)) ?? 0)
+  }
+  if (highest > 0) await passNumber(organization_id, highest)
+}
+
+function codeIn(line: string): string {
+  try {
+    const { code } = JSON.parse(line) as { code?: unknown }
+    return typeof code === 'string' ? code : ''
+  } catch {
+    return ''
+  }
 }
 
 /** The number at the end of a code. */

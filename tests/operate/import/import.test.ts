@@ -329,6 +329,20 @@ test('people are matched by email, labels by name, and numbers that are taken ar
   expect((await admin.get(`/users/${agent.user_id}`)).body.data).toMatchObject({ role: 'agent', active: true })
 })
 
+test('a number that is taken costs no other ticket of the file its own', async () => {
+  const { admin, id } = await createOrganization()
+  const contact = await createContact(admin)
+  expect((await createTicket(admin, { contact_id: contact.id })).code).toBe('TKT-1')
+  const numbers = Array.from({ length: 450 }, (_, n) => n + 1)
+  const tickets = numbers.map((n) => ({ external_id: `n:${n}`, code: `TKT-${n}`, subject: 'S', contact_id: 'p' }))
+  const contacts = [{ external_id: 'p', name: 'Carla', email: 'carla@x.example' }]
+  expect((await importFolder(folderWith({ contacts, tickets }), id, env)).code).toBe(0)
+  const others = await connection().sql`
+    select code from tickets
+    where organization_id = ${id} and external_id is not null and code <> replace(external_id, 'n:', 'TKT-')`
+  expect([...others]).toEqual([{ code: 'TKT-451' }])
+})
+
 test('an imported member cannot sign in until POST /users lets them in', async () => {
   const { admin, id } = await createOrganization()
   const email = `${crypto.randomUUID()}@desk.example`
