@@ -1,5 +1,6 @@
 /** Tells what became of an answer of the team: each attempt to send it, and what waits. */
 import type { Connection } from '../../base/db/transact'
+import { outboxWaits } from '../../delivery/outbox/hold'
 import { type Found, listed, type Story, ticketWords } from './story'
 
 type Answer = {
@@ -102,6 +103,7 @@ function openEvents(answer: Answer): Story['events'] {
   if (!has_job) {
     return [[null, 'queued, and no job will send it: this is a fault of the service. Keep the log and the database']]
   }
+  if (outboxWaits()) return [[null, 'queued: the outbox of this restored service waits for bun run cli outbox resume']]
   if (is_leased) return [[null, 'queued: a worker sends it now']]
   if (fault !== null) {
     const next = try_at === null ? '' : `; the next try is at ${try_at}`

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { newId } from '../../../src/base/db/columns'
 import { connection } from '../../../src/base/db/pool'
+import { holdOutbox, resumeOutbox } from '../../../src/delivery/outbox/hold'
 import { WHY_COMMAND } from '../../../src/operate/why/why-command'
 import { runCli } from '../../support/backups'
 import { type Desk, NO_SERVER, type StartedDesk, smtpTo, startDesk } from '../../support/desk'
@@ -163,6 +164,9 @@ describe('an answer', () => {
       `  TIME  tried, and stays queued: ${replies[1]}`,
     ]
     expect(shapes(await why(id))).toEqual([...queued, `${' '.repeat(24)}queued: attempt 3 is due at TIME`])
+    holdOutbox()
+    expect((await why(id)).at(-1)).toContain('the outbox of this restored service waits for bun run cli outbox resume')
+    resumeOutbox()
     desk.sink.answer()
     await again(own)
     const sent = [
