@@ -67,12 +67,17 @@ export function useSend(props: ComposerProps, writing: Writing, is_note: boolean
       setMissed(undefined)
     }
   }
-  /** Sends in ten seconds, and goes on to the next ticket. */
+  /** Sends in ten seconds, unless something came just now, and goes on to the next ticket. */
   const send = async (status?: NextStatus) => {
     if (is_note) return sendAtOnce(status)
     if (showMissed(ticket, status)) return false
     setMissed(undefined)
     if (!(await writing.save())) throw writing.cell.value.fault ?? t('composer.unsaved')
+    const { data: now } = await api.get<TicketWithMessages>(`/tickets/${ticket.id}`)
+    if (showMissed(now, status)) {
+      await props.reload()
+      return false
+    }
     holdBack(writing, ticket.code, async () => void (await attempt(() => deliver(status))))
     const next = nextAfter(ticket.id)
     if (goes_on()) go(hrefOf(api.organization_id, next ? ['tickets', next.id] : ['tickets'], route.query))
