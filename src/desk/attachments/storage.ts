@@ -33,8 +33,9 @@ export function openStore(): Store {
 
 /**
  * Keeps bytes in files under `root`. A file gets its name only when it is whole and on disk. No link below is followed.
+ * @param after_fault `leave` keeps what had the name before a `put` that failed
  */
-export function fileStore(root: string): Store {
+export function fileStore(root: string, after_fault: 'remove' | 'leave' = 'remove'): Store {
   return {
     async put(key, bytes) {
       const target = await placeBelow(root, key)
@@ -51,7 +52,8 @@ export function fileStore(root: string): Store {
         await flushFolder(folder)
         return stored
       } catch (error) {
-        await Promise.all([rm(partial, { force: true }), rm(target, { force: true })])
+        const left = after_fault === 'leave' ? [partial] : [partial, target]
+        await Promise.all(left.map((file) => rm(file, { force: true })))
         throw error
       }
     },

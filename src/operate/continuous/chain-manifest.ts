@@ -68,8 +68,9 @@ function parsed(text: string): unknown {
   }
 }
 
+/** Replaces the manifest. Without one nothing can be restored: when the disk is full the one before stays. */
 export async function writeManifest(vault: Vault, manifest: Omit<Manifest, 'format'>): Promise<void> {
-  await vault.put(MANIFEST, Buffer.from(JSON.stringify({ format: FORMAT, ...manifest }, null, 1)))
+  await vault.replace(MANIFEST, Buffer.from(JSON.stringify({ format: FORMAT, ...manifest }, null, 1)))
 }
 
 /** Names of objects. */

@@ -6,7 +6,7 @@ import { config } from '../../base/config'
 import { isErrno } from '../../base/db/embedded/faults'
 import { fileStore, openBucket, s3Store } from '../../desk/attachments/storage'
 import type { Store } from '../../desk/attachments/store'
-import { answerOf } from '../../desk/attachments/store-faults'
+import { answerOf, isNothingThere } from '../../desk/attachments/store-faults'
 import { BackupError } from '../backup/backup-error'
 
 /** An object of the place: its name, and its bytes as they are stored. */
@@ -15,6 +15,8 @@ type Listed = { name: string; size: number }
 export type Target = Store & {
   /** `BACKUP_TO`, or the source of a restore. */
   place: string
+  /** Writes a small object in the place of one that may be there, which stays when this rejects. */
+  replace(name: string, bytes: Uint8Array): Promise<void>
   /**
    * Lists the objects in a folder, in the order of their names.
    * @param after leaves out those up to it
@@ -38,26 +40,48 @@ export function isBucket(place: string): boolean {
 /**
  * @throws BackupError when the folder is away, such as a disk that is not mounted: it must not be made anew elsewhere
  */
-async function requireFolder(root: string): Promise<void> {
-  const found = await stat(root).catch(() => undefined)
-  if (!found?.isDirectory()) throw new BackupError(`there is no folder ${root}`)
+async function requireFolder(root: string, place: string): Promise<void> {
+  const found = await stat(root).catch(unlessMissing)
+  if (!found?.isDirectory()) throw new BackupError(`there is no folder ${place}: is its disk mounted?`)
+}
+
+/** True when an object is there. */
+export async function isThere(target: Target, name: string): Promise<boolean> {
+  try {
+    await (await target.open(name)).cancel()
+    return true
+  } catch (error) {
+    if (isNothingThere(error)) return false
+    throw error
+  }
 }
 
 function folderTarget(place: string, root: string): Target {
-  const store = fileStore(root)
+  const store = fileStore(root, 'leave')
+  const put: Store['put'] = async (name, bytes) => {
+    await requireFolder(root, place)
+    return store.put(name, bytes)
+  }
   return {
-    ...store,
     place,
-    async put(name, bytes) {
-      await requireFolder(root)
-      return store.put(name, bytes)
+    put,
+    async replace(name, bytes) {
+      await put(name, bytes)
+    },
+    async open(name) {
+      await requireFolder(root, place)
+      return store.open(name)
+    },
+    async read(name) {
+      await requireFolder(root, place)
+      return store.read(name)
     },
     async remove(name) {
       await store.remove(name)
       await removeEmpty(root, path.dirname(name))
     },
     async *list(folder, after = '') {
-      await requireFolder(root)
+      await requireFolder(root, place)
       for await (const found of filesBelow(root, folder)) if (found.name > after) yield found
     },
   }
@@ -105,6 +129,9 @@ function bucketTarget(place: string): Target {
   return {
     ...s3Store(client, prefix),
     place,
+    async replace(name, bytes) {
+      await answerOf(client.write(nameOf(name), bytes))
+    },
     async *list(folder, after) {
       let page: string | undefined
       do {

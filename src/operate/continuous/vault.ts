@@ -29,6 +29,8 @@ export type Vault = {
   is_encrypted: boolean
   /** Writes an object: it is durable when this resolves. */
   put(name: string, content: Content): Promise<void>
+  /** Writes a small object in the place of one that may be there, which stays when this rejects. */
+  replace(name: string, content: Content): Promise<void>
   /** Reads an object block by block. @throws as `openTarget` for a missing one, DamagedBackupError */
   read(name: string): AsyncGenerator<Uint8Array>
 }
@@ -74,9 +76,11 @@ async function readIfThere(target: Target, name: string): Promise<Uint8Array | u
 
 /** Reads a whole object. */
 export async function contentOf(vault: Vault, name: string): Promise<Buffer> {
-  const blocks: Uint8Array[] = []
-  for await (const block of vault.read(name)) blocks.push(block)
-  return Buffer.concat(blocks)
+  return bytesOf(vault.read(name))
+}
+
+async function bytesOf(blocks: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  return Buffer.concat(await Array.fromAsync(blocks))
 }
 
 async function openKey(key: Uint8Array, passphrase: string, place: string): Promise<string> {
@@ -96,6 +100,9 @@ function plain(target: Target): Vault {
     async put(name, content) {
       await target.put(name, seal(name, content))
     },
+    async replace(name, content) {
+      await target.replace(name, await bytesOf(seal(name, content)))
+    },
     async *read(name) {
       yield* unseal(name, await target.open(name))
     },
@@ -112,6 +119,9 @@ async function encrypted(target: Target, identity: string): Promise<Vault> {
     is_encrypted: true,
     async put(name, content) {
       await target.put(name, await encrypter.encrypt(streamOf(inSteps(seal(name, content)))))
+    },
+    async replace(name, content) {
+      await target.replace(name, await encrypter.encrypt(await bytesOf(seal(name, content))))
     },
     async *read(name) {
       const stored = await target.open(name)

@@ -6,7 +6,7 @@ import os from 'node:os'
 import path from 'node:path'
 import S3rver from 's3rver'
 import { DamagedBackupError, seal } from '../../../src/operate/continuous/sealed'
-import { openTarget, type Target } from '../../../src/operate/continuous/target'
+import { isThere, openTarget, type Target } from '../../../src/operate/continuous/target'
 import { contentOf, openVault, PassphraseError, type Vault } from '../../../src/operate/continuous/vault'
 import { withSettings } from '../../support/settings'
 
@@ -174,11 +174,32 @@ describe('a target', () => {
     expect(await listed('files')).toEqual(['files/a', 'files/aa', 'files/b'])
   })
 
+  test('keeps the object that was there when its replacement cannot be written', async () => {
+    const folder = freshFolder()
+    const vault = await openVault(openTarget(folder), undefined, 'begin')
+    await vault.replace('manifest', Buffer.from('before'))
+    const breaksOff = async function* () {
+      yield Buffer.from('a')
+      throw new Error('the disk is full')
+    }
+    await expect(vault.put('manifest', breaksOff())).rejects.toThrow('the disk is full')
+    expect((await contentOf(vault, 'manifest')).toString()).toBe('before')
+  })
+
+  test.each(['a folder', 's3'])('replaces an object, and says what is there: %s', async (kind) => {
+    const target = kind === 's3' ? bucket : openTarget(freshFolder())
+    expect(await isThere(target, 'manifest')).toBe(false)
+    for (const text of ['before', 'after']) await target.replace('manifest', Buffer.from(text))
+    expect(Buffer.from(await target.read('manifest')).toString()).toBe('after')
+    expect(await isThere(target, 'manifest')).toBe(true)
+  })
+
   test('whose folder is gone is not made anew', async () => {
     const folder = freshFolder()
     const target = openTarget(folder)
     fs.rmdirSync(folder)
     await expect(target.put('one', Buffer.from('1'))).rejects.toThrow('there is no folder')
+    await expect(target.read('manifest')).rejects.toThrow('there is no folder')
     expect(fs.existsSync(folder)).toBe(false)
   })
 })
