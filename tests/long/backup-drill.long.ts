@@ -252,6 +252,41 @@ async function expectOneOfCopies(settings: ReturnType<typeof settingsFor>) {
   await Promise.all([first.stop(), second.stop()])
 }
 
+test('after a restart a change is in the backup in time, and a target that was set back is seen', async () => {
+  const settings = settingsFor('again')
+  const { BACKUP_TO, DATA_DIR } = settings
+  await startService(settings).then(async (service) => {
+    await untilCovered(DATA_DIR)
+    await service.stop()
+  })
+  const service = await startService(settings)
+  const { body } = await service.call('POST', '/contacts', { name: 'Carla', email: 'carla@customer.example' })
+  const create = (subject: string) => service.call('POST', '/tickets', { subject, contact_id: body.data.id })
+  await create('After the restart')
+  await untilCovered(DATA_DIR)
+  await expectTickets(settings, 'again-once', ['After the restart'])
+
+  expect(spawnSync('cp', ['-a', BACKUP_TO, `${BACKUP_TO}-before`]).status).toBe(0)
+  await create('Set back')
+  await untilCovered(DATA_DIR)
+  fs.renameSync(BACKUP_TO, `${BACKUP_TO}-after`)
+  fs.renameSync(`${BACKUP_TO}-before`, BACKUP_TO)
+  await until('it is seen', () => service.output().includes('was its disk set back?'))
+  await untilCovered(DATA_DIR)
+  await service.kill()
+  await expectTickets(settings, 'again-twice', ['After the restart', 'Set back'])
+})
+
+/** Restores beside, to what the backup has. */
+async function expectTickets(settings: ReturnType<typeof settingsFor>, name: string, subjects: string[]) {
+  const own = { ...settings, DATA_DIR: path.join(base, name), BACKUP_TO: '' }
+  expect(await restoreTo(own.DATA_DIR, settings.BACKUP_TO)).toMatchObject({ code: 0, stderr: '' })
+  const restored = await startService(own)
+  const { body } = await restored.call('GET', '/tickets')
+  await restored.stop()
+  expect(body.data.map(({ subject }: { subject: string }) => subject).toSorted()).toEqual(subjects)
+}
+
 test('with an external database the files are backed up by one of its services, and come back', async () => {
   const database = await createDatabase()
   const more = { DATABASE_URL: database.url, BACKUP_TO: path.join(base, 'backups/external') }

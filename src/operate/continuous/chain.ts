@@ -23,7 +23,7 @@ export async function resumeChain(
 ): Promise<OpenChain | undefined> {
   const first = chain?.bases[0]?.log?.first
   if (!chain || chain.ended_at || !first) return undefined
-  const shipped = await lastPiece(vault, chain.id)
+  const shipped = await lastPiece(vault, chain.id, first)
   if (!shipped) return undefined
   const [now] = await sql<{ piece: string }[]>`select pg_walfile_name(pg_current_wal_insert_lsn()) as piece`
   const ready = new Set(readyPieces(home))
@@ -36,12 +36,14 @@ export async function resumeChain(
   return is_whole && last >= to.number - 1 ? { id: chain.id, first, shipped } : undefined
 }
 
-/** The last piece of the log that a chain has. */
-async function lastPiece(vault: Vault, chain_id: string): Promise<string | undefined> {
+/** The last piece of the log that a chain has. @returns undefined when one before it is missing */
+async function lastPiece(vault: Vault, chain_id: string, first: string): Promise<string | undefined> {
   let last: string | undefined
   for await (const { name } of vault.target.list(logFolder(chain_id))) {
     const piece = name.slice(logName(chain_id, '').length)
-    if (isPiece(piece)) last = piece
+    if (!isPiece(piece) || piece < first) continue
+    if (last ? !follows(piece, last) : piece !== first) return undefined
+    last = piece
   }
   return last
 }

@@ -8,10 +8,11 @@ import { config } from '../../base/config'
 import type { ConnectionOptions } from '../../base/db/connection-url'
 import { type Client, NO_LIMITS, openClient } from '../../base/db/driver-client'
 import type { Home } from '../../base/db/embedded/home'
-import { longTransaction, withSession } from '../../base/db/session'
+import { withSession } from '../../base/db/session'
 import { within } from '../../base/flow/within'
 import { log } from '../../base/log'
 import { pieceSeconds } from '../start/database'
+import { alone } from './alone'
 import { BackupNotes } from './backup-notes'
 import { copyBase } from './base-copy'
 import { type OpenChain, resumeChain } from './chain'
@@ -20,7 +21,9 @@ import { CopiedFiles, linesOfNames, readList } from './copied-files'
 import { bytesOfPiece, endPiece, isNeeded, isPiece, PIECE_BYTES, placeOf, readyPieces } from './log-pieces'
 import { claimTarget, openOwnVault, readOwn, type Writer } from './own-target'
 import { keptChains, prune } from './prune'
+import { ServerWaker } from './server-waker'
 import type { BackupState } from './state'
+import { isThere } from './target'
 import type { Vault } from './vault'
 import { Verifier } from './verifier'
 
@@ -34,8 +37,6 @@ const OWN_MS = 10_000
 const BASE_AGAIN_MS = 30_000
 /** Longest wait at the end for what is left. */
 const LAST_ROUND_MS = 1500
-/** Number of the advisory lock that the one of several processes has which copies files. */
-const FILES_LOCK = 5_710_319
 
 /** The embedded database. */
 type OwnDatabase = { home: Home; owner: ConnectionOptions }
@@ -61,6 +62,7 @@ export class Keeper {
   #made: { chain_id: string; base: Base } | undefined
   #base_ms = Number.NEGATIVE_INFINITY
   #files_ms = Number.NEGATIVE_INFINITY
+  readonly #waker = new ServerWaker()
   #rounds: Promise<void> = Promise.resolve()
 
   /** @param state what an earlier process noted */
@@ -81,12 +83,15 @@ export class Keeper {
 
   /** Makes sure whose the target is. @throws ForeignTargetError, PassphraseError; others while the target is away */
   async claim(): Promise<void> {
-    this.#vault = await openOwnVault('begin')
-    this.#manifest = await claimTarget(this.#vault, this.#state, this.#writer)
-    this.#owned_ms = performance.now()
-    Object.assign(this.#state, { place: this.#vault.target.place, last_base: lastBase(this.#manifest)?.ended_at })
+    const vault = await openOwnVault('begin')
+    const manifest = await claimTarget(vault, this.#state, this.#writer)
+    Object.assign(this.#state, { place: vault.target.place, last_base: lastBase(manifest)?.ended_at })
     this.#notes.write()
-    if (this.#database && !this.#chain && !this.#copying) await this.#resume(this.#database)
+    if (this.#database && !this.#chain && !this.#copying) await this.#resume(this.#database, vault, manifest)
+    // Not before: without its chain the log that waits would be let go.
+    this.#vault = vault
+    this.#manifest = manifest
+    this.#owned_ms = performance.now()
   }
 
   start(): void {
@@ -122,23 +127,13 @@ export class Keeper {
   async #round(): Promise<void> {
     this.#boundSpool()
     if (!this.#vault || !this.#manifest) await this.claim()
-    await this.#alone(() => this.#send())
-  }
-
-  /** Of the services with one external database, one copies files. */
-  async #alone(work: () => Promise<void>): Promise<void> {
-    if (this.#database) return work()
-    await withSession(this.#place, (session) =>
-      longTransaction(session, 'isolation level read committed', async (sql) => {
-        const [lock] = await sql<{ is_free: boolean }[]>`select pg_try_advisory_xact_lock(${FILES_LOCK}) as is_free`
-        if (lock?.is_free) await work()
-      }),
-    )
+    await (this.#database ? this.#send() : alone(this.#place, () => this.#send()))
   }
 
   async #send(): Promise<void> {
     const vault = this.#vault!
     const at_ms = Date.now()
+    if (this.#database) await this.#waker.wake(this.#sql)
     const ready = this.#database ? readyPieces(this.#database.home) : []
     await this.#checkOwner(vault, ready.length > 0)
     const is_due = performance.now() - this.#files_ms > (config.BACKUP_LAG_SECONDS * 1000) / 4
@@ -152,6 +147,7 @@ export class Keeper {
     if (!this.#state.last_base || (this.#database && !this.#manifest!.chains.some(({ id }) => id === chain_id))) return
     // Changes that are in no complete piece yet are younger than this.
     const open_s = this.#database ? pieceSeconds() + 1 : 0
+    if (this.#waker.awakeMs() < open_s * 1000) return
     this.#state.covered_until = new Date(at_ms - open_s * 1000).toISOString()
   }
 
@@ -159,7 +155,15 @@ export class Keeper {
   async #checkOwner(vault: Vault, is_writing: boolean): Promise<void> {
     if (!is_writing && performance.now() - this.#owned_ms < OWN_MS) return
     this.#manifest = await readOwn(vault, this.#writer)
+    await this.#checkLog(vault)
     this.#owned_ms = performance.now()
+  }
+
+  /** What was sent is still there: a disk that was set back to an older state has the same manifest. */
+  async #checkLog({ target }: Vault): Promise<void> {
+    const { id, shipped } = this.#chain ?? {}
+    if (!id || !shipped || (await isThere(target, logName(id, shipped)))) return
+    this.#giveUp(`the backup in ${target.place} has lost the log that was written last: was its disk set back?`)
   }
 
   async #sendLog(vault: Vault, ready: string[]): Promise<void> {
@@ -250,10 +254,9 @@ export class Keeper {
     if (!this.#stopping.signal.aborted) this.#noteFailure(error)
   }
 
-  async #resume({ home }: OwnDatabase): Promise<void> {
-    const { postgresql, chains } = this.#manifest!
+  async #resume({ home }: OwnDatabase, vault: Vault, { postgresql, chains }: Manifest): Promise<void> {
     const is_same = postgresql?.system === this.#writer.postgresql?.system
-    this.#chain = is_same ? await resumeChain(chains.at(-1), this.#vault!, home, this.#sql) : undefined
+    this.#chain = is_same ? await resumeChain(chains.at(-1), vault, home, this.#sql) : undefined
   }
 
   #noteFailure(error: unknown): void {
@@ -273,11 +276,17 @@ export class Keeper {
     if (this.#state.waiting_bytes <= config.BACKUP_SPOOL_BYTES && !is_useless) return
     for (const name of ready) endPiece(home, name)
     this.#state.waiting_bytes = 0
-    if (is_useless) return
+    if (!is_useless)
+      this.#giveUp('the log of the database waited for the backup until BACKUP_SPOOL_BYTES: it is given up')
+  }
+
+  /** Ends the chain. The next one begins with a base copy, at once. */
+  #giveUp(reason: string): void {
     this.#copying?.abort.abort()
     this.#chain = this.#made = undefined
+    this.#base_ms = Number.NEGATIVE_INFINITY
     this.#state.given_up_at = new Date().toISOString()
-    log.error('the log of the database waited for the backup until BACKUP_SPOOL_BYTES: it is given up')
+    log.error(reason)
     this.#notes.write()
   }
 }
