@@ -49,7 +49,7 @@ describe.skipIf(reason !== undefined)('customers', () => {
     })
     await page.getByRole('link', { name: 'All contacts' }).click()
     await page.getByLabel('Search').fill('private.example')
-    await page.getByRole('link', { name: 'Carla Conti' }).click()
+    await page.getByRole('link', { name: 'Carla Conti', exact: true }).click()
     await page.getByRole('button', { name: 'Edit' }).click()
     await page.getByLabel('Phone').fill('+49 30 1234')
     await page.getByRole('button', { name: 'Remove the field seats' }).click()
@@ -117,7 +117,7 @@ describe.skipIf(reason !== undefined)('customers', () => {
     const { id } = (await call('POST', '/contacts', { name: 'Carla C.', email: 'cc@other.example' })).body.data
     const [carla] = await found('/contacts?external_id=crm-1')
     await openSection(page, 'Contacts')
-    await page.getByRole('link', { name: 'Carla Conti' }).click()
+    await page.getByRole('link', { name: 'Carla Conti', exact: true }).click()
     await page.getByRole('button', { name: 'Merge', exact: true }).click()
     const dialog = page.getByRole('dialog', { name: 'Merge other contacts into Carla Conti' })
     await choose(dialog.getByLabel('Contacts that are the same person', { exact: true }), 'Carla C.', page)
@@ -190,7 +190,7 @@ describe.skipIf(reason !== undefined)('customers', () => {
 
   test('a person is exported, and erased once the name is typed', async () => {
     await openSection(page, 'Contacts')
-    await page.getByRole('link', { name: 'Carla Conti' }).click()
+    await page.getByRole('link', { name: 'Carla Conti', exact: true }).click()
     const download = page.waitForEvent('download')
     await page.getByRole('button', { name: 'Export the person' }).click()
     const person = JSON.parse(readFileSync(await (await download).path(), 'utf8'))
@@ -212,7 +212,7 @@ describe.skipIf(reason !== undefined)('customers', () => {
   test('a contact is deleted by its name, and its tickets stay', async () => {
     await call('POST', '/contacts', { name: HOSTILE, email: 'mallory@evil.example' })
     await openSection(page, 'Contacts')
-    await page.getByRole('link', { name: HOSTILE }).click()
+    await page.getByRole('link', { name: HOSTILE, exact: true }).click()
     await page.getByRole('button', { name: 'Delete', exact: true }).click()
     await page
       .getByRole('dialog', { name: `Delete ${HOSTILE}?` })
