@@ -73,7 +73,9 @@ function Rail(view: View) {
           <a
             key={section.path}
             href={hrefOfSection(organization.id, section)}
-            aria-label={section.path === 'tickets' && count > 0 ? `${t(section.text)} ${Math.min(count, 99)}` : t(section.text)}
+            aria-label={
+              section.path === 'tickets' && count > 0 ? `${t(section.text)} ${Math.min(count, 99)}` : t(section.text)
+            }
             title={t(section.text)}
             aria-current={route.path[0] === section.path ? 'page' : undefined}
           >
