@@ -55,8 +55,24 @@ export async function seedFlow(
     select ${organization_id}::uuid, id, 'webhook', webhook_id from given`
 }
 
+/** Rows of the largest statement of the past: each event gets its place, and statements have a time limit. */
+const FINISHED_PART = 50_000
+
 /** Deliveries of the past, with their events and an attempt each. */
 export async function seedFinished(
+  sql: Sql,
+  organization_id: string,
+  webhooks: string[],
+  body: string,
+  count: number,
+): Promise<void> {
+  for (let left = count; left > 0; left -= FINISHED_PART) {
+    await seedFinishedPart(sql, organization_id, webhooks, body, Math.min(left, FINISHED_PART))
+  }
+  await sql`vacuum (analyze)`
+}
+
+async function seedFinishedPart(
   sql: Sql,
   organization_id: string,
   webhooks: string[],
@@ -78,5 +94,4 @@ export async function seedFinished(
     )
     insert into delivery_attempts (organization_id, delivery_id, attempt, started_at, response_code, response_time_ms)
     select ${organization_id}::uuid, id, 1, now() - interval '1 day', 200, 12 from given`
-  await sql`vacuum (analyze)`
 }

@@ -17,12 +17,10 @@ export async function faultsOf(page: Page): Promise<string[]> {
 
 /** Runs in the browser. */
 async function runAxe(runOnly: string | undefined): Promise<string[]> {
-  // biome-ignore lint/suspicious/noExplicitAny: axe is put into the page as a script
-  const { violations } = await (window as any).axe.run(document, {
-    iframes: false,
-    ...(runOnly && { runOnly: [runOnly] }),
-  })
-  return violations.flatMap(({ id, nodes }: { id: string; nodes: { html: string; failureSummary: string }[] }) =>
+  // It is put into the page as a script.
+  const { axe } = window as unknown as { axe: typeof import('axe-core') }
+  const { violations } = await axe.run(document, { iframes: false, ...(runOnly && { runOnly: [runOnly] }) })
+  return violations.flatMap(({ id, nodes }) =>
     nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 200)} ${failureSummary}`),
   )
 }

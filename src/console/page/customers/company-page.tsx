@@ -1,4 +1,5 @@
 /** One company: what is known of it, its contacts and tickets, and its time. */
+
 import { useState } from 'preact/hooks'
 import type { CompanyWithDetails } from '../../../desk/companies/model'
 import type { Contact } from '../../../desk/contacts/model'
@@ -16,6 +17,7 @@ import type { View } from '../view-types'
 import { t } from '../words/catalogue'
 import { money } from './amounts'
 import { CompanyForm } from './company-form'
+import { Notes } from './notes'
 import { TicketsOf } from './tickets-of'
 
 type Shown = { company: CompanyWithDetails; etag: string | null }
@@ -124,14 +126,7 @@ function Facts({ api, company }: Pick<View, 'api'> & { company: CompanyWithDetai
           </dd>
         </div>
       </dl>
-      {notes && (
-        <>
-          <h2>{t('field.notes')}</h2>
-          <p class="words" dir="auto">
-            {notes}
-          </p>
-        </>
-      )}
+      <Notes text={notes} />
     </div>
   )
 }

@@ -1,4 +1,5 @@
 /** One contact: what is known of it, its tickets, and what can be done with it. */
+
 import { useState } from 'preact/hooks'
 import type { ContactWithTickets } from '../../../desk/contacts/model'
 import { Refusal } from '../api'
@@ -13,6 +14,7 @@ import type { View } from '../view-types'
 import { t } from '../words/catalogue'
 import { ContactActs } from './contact-acts'
 import { ContactForm } from './contact-form'
+import { Notes } from './notes'
 import { TicketsOf } from './tickets-of'
 
 type Shown = { contact: ContactWithTickets; etag: string | null }
@@ -121,14 +123,7 @@ function Facts({ api, contact }: Pick<View, 'api'> & { contact: ContactWithTicke
           </dd>
         </div>
       </dl>
-      {notes && (
-        <>
-          <h2>{t('field.notes')}</h2>
-          <p class="words" dir="auto">
-            {notes}
-          </p>
-        </>
-      )}
+      <Notes text={notes} />
     </div>
   )
 }

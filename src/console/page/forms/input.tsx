@@ -142,7 +142,7 @@ function TextInput({ given, spec, text }: { given: object; spec: TextSpec; text:
   return (
     <input
       {...given}
-      // The types of a role differ by the type of the input: any one will do.
+      // Preact types the roles of inputs by their type, which is not known here: text stands for all.
       type={kind as 'text'}
       maxLength={max}
       placeholder={placeholder}

@@ -1,6 +1,5 @@
 /** Forms, lists and what the pages of customers, time and settings share, in English. */
 export const formsEnglish = {
-  'act.add': 'Add',
   'act.delete': 'Delete',
   'act.delete_what': 'Delete {name}',
   'act.edit': 'Edit',

@@ -3,7 +3,6 @@ import type { formsEnglish } from './forms-english'
 import type { Translated } from './translated'
 
 export const formsGerman: Translated<typeof formsEnglish> = {
-  'act.add': 'Hinzufügen',
   'act.delete': 'Löschen',
   'act.delete_what': '{name} löschen',
   'act.edit': 'Bearbeiten',

@@ -17,7 +17,6 @@ export const frameEnglish = {
   'frame.sections': 'Sections',
   'frame.inbox': 'Inbox',
   'frame.account': 'Your account, {name}',
-  'frame.organization': 'Organization',
   'frame.sign_out': 'Sign out',
   'frame.sign_out_question': 'Sign out?',
   'frame.unsaved': 'Something that you have written could not be saved. It is lost when you sign out.',

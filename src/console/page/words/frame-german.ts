@@ -21,7 +21,6 @@ export const frameGerman: Translated<typeof frameEnglish> = {
   'frame.sections': 'Bereiche',
   'frame.inbox': 'Posteingang',
   'frame.account': 'Ihr Konto, {name}',
-  'frame.organization': 'Organisation',
   'frame.sign_out': 'Abmelden',
   'frame.sign_out_question': 'Abmelden?',
   'frame.unsaved':

@@ -95,7 +95,6 @@ export const talkEnglish = {
   'draft.keep': 'Keep what is here',
   'draft.take': 'Take the other one',
 
-  'macro.macro': 'Macro',
   'macro.choose': 'Put in a macro',
   'macro.apply': 'Apply',
   'macro.without': 'Without it',

@@ -102,7 +102,6 @@ export const talkGerman: Translated<typeof talkEnglish> = {
   'draft.keep': 'Behalten, was hier steht',
   'draft.take': 'Den anderen nehmen',
 
-  'macro.macro': 'Makro',
   'macro.choose': 'Makro einfügen',
   'macro.apply': 'Anwenden',
   'macro.without': 'Ohne',
