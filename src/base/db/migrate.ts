@@ -37,9 +37,8 @@ const PAUSE_MS = [1000, 3000] as const
 const GIVES_WAY = ['55P03', '40P01']
 
 /**
- * Applies the migrations that the database does not have yet, unless something is known that would keep them from their
- * end. Any number of processes may do so at once, also through a pooler: the lock belongs to the transaction of a
- * migration.
+ * Applies the migrations that the database does not have yet, unless a known obstacle would stop one of them. Any
+ * number of processes may do so at once, also through a pooler: the lock belongs to the transaction of a migration.
  * @param target a connection URL, or options of postgres.js
  * @param folder the migrations, with drizzle-kit's journal
  * @param free_bytes of the disk of the database; undefined where it is on another machine

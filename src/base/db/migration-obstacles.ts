@@ -1,4 +1,4 @@
-/** Finds what would keep migrations from their end, before the first one changes anything. */
+/** Finds obstacles that would stop a migration, before the first one changes anything. */
 import type postgres from 'postgres'
 import { askEachMachine } from './cluster/machines'
 import { isDistributed } from './cluster/place-tables'

@@ -1,6 +1,6 @@
 /**
- * Tells which tables the statements of a migration read from end to end, and how much they write, by their text: for
- * the plan. `tests/base/db/migration-plan.test.ts` compares what is read with the scans that PostgreSQL counts.
+ * Reads the statements of a migration: which tables they read whole, and how much they write. The plan shows it.
+ * `tests/base/db/migration-plan.test.ts` compares what is read with the scans that PostgreSQL counts.
  */
 import type postgres from 'postgres'
 
@@ -12,7 +12,7 @@ type TableWork = { table: string; rows: number; disk_bytes: number }
 
 const TABLE = String.raw`(?:ONLY\s+)?(?:"?public"?\.)?"?(\w+)"?`
 const ALTER = `^ALTER TABLE (?:IF EXISTS )?${TABLE} `
-/** A default that each row gets a value of its own from. */
+/** A default whose value differs from row to row. */
 const VOLATILE = String.raw`DEFAULT .*\b(?:gen_random_uuid|uuidv7|random|clock_timestamp|nextval)\(|GENERATED |\b(?:small|big)?serial\b`
 
 const KINDS: [pattern: RegExp, writes: Writes][] = [

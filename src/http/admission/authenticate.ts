@@ -127,7 +127,7 @@ async function actorOf(caller: Caller, organization_id: string): Promise<Actor> 
     case 'user': {
       const member = await getMembership(connectionOf(organization_id), caller.id, organization_id).catch(
         async (error) => {
-          // Its requests count for the person no more, when it was ended.
+          // An ended session no longer counts for the person.
           if (error instanceof ApiError) await requireSession(connection(), caller).catch(() => {})
           throw error
         },

@@ -60,7 +60,7 @@ type Session = {
 
 const live = new LRUCache<string, Session>({ max: 10_000, ttl: REMEMBER_MS })
 
-/** Sessions whose token was refused: none goes on again. */
+/** Ended sessions whose token was refused. */
 const ended = new LRUCache<string, true>({ max: 10_000 })
 
 /** Tells if a token was refused by this process because its session was ended. */

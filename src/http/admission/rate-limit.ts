@@ -38,7 +38,7 @@ type Setting = 'RATE_LIMIT_PER_MINUTE' | 'SESSION_RATE_LIMIT_PER_MINUTE'
 /** What requests are counted by, and the setting that limits it. */
 export type Counted = { key: string; setting: Setting }
 
-/** Takes a request from the count again, and says so in the headers of its answer. */
+/** Takes a request off the count, and shows that in the headers of its answer. */
 type Uncount = (headers: globalThis.Headers) => void
 
 const limiters = new Map<Setting, Limiter>()
@@ -48,7 +48,7 @@ type Headers = Record<string, string | number>
 
 /**
  * Counts a request and sets the X-RateLimit headers.
- * @returns what takes it from the count again; undefined when there is no limit
+ * @returns a function that takes the request off the count; undefined when there is no limit
  * @throws RATE_LIMITED with Retry-After when the window is used up; a refused request does not lengthen the window
  */
 export async function countRequest({ key, setting }: Counted, headers: Headers): Promise<Uncount | undefined> {

@@ -52,7 +52,7 @@ export type RequestState = {
   span?: Span
   /** Resolves at the end of an answer that is made while it is sent. */
   answered?: Promise<void>
-  /** Takes the request from the count of the rate limit again, when it is answered 304. */
+  /** Takes a request off the count of the rate limit when it is answered 304. */
   uncount?: (headers: Headers) => void
   organization_id?: string
   /** Where and in whose name the request acts, once it is admitted. */

@@ -10,7 +10,7 @@ import { BackupError } from './backup-error'
 
 /**
  * Marks DATA_DIR as being restored, by this process alone.
- * @returns what gives the place free at the end
+ * @returns a function that releases the folder at the end
  * @throws BackupError when it holds data that no unfinished restore left, or another restore is at work there
  */
 export function claimDataDir(): () => void {
@@ -52,7 +52,7 @@ function lockDataDir(): number {
   throw new BackupError(`another restore is at work in DATA_DIR ${config.DATA_DIR}: wait for its end`)
 }
 
-/** Removes what a restore left that has not ended. */
+/** Removes what an unfinished restore left. */
 export function clearUnfinished(): void {
   if (fs.existsSync(markFile())) clearDataDir()
 }

@@ -1,9 +1,9 @@
 /**
- * Lets initdb run for an OS user without an account. It, and the `postgres --single` that it starts, ask for the name
- * of the account that runs them and end when there is none, although initdb is told the name of the superuser (`-U`).
- * Any uid of a container is such a user. So they run as copies that ask for the first account of the system instead:
- * the imported function `getpwuid` becomes `getpwent`, which has as many letters, returns the same and takes nothing.
- * The server needs no account and runs unchanged.
+ * Lets initdb run for an OS user without an account, as a container may have. initdb and the `postgres --single` that
+ * it starts look up the account of their user, and fail without one. They do so even when `-U` names the superuser. So
+ * copies of them run, which look up the first account of the system instead. In a copy the imported function `getpwuid`
+ * becomes `getpwent`: its name is as long, it returns the same type, and it takes no argument. The server itself needs
+ * no account and runs unchanged.
  *
  * Tried: libnss-wrapper, which no image of Bun and hardly any machine has, and only root can install; a user namespace,
  * which container engines refuse. Both fail "any uid makes the embedded database" in
