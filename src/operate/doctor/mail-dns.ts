@@ -55,7 +55,7 @@ export async function checkMailDns({ sql }: Connection): Promise<Finding[]> {
     ...findingFor(
       namesOf('DMARC'),
       'no DMARC record: anybody can write in their name, and large receivers doubt answers',
-      'Publish a TXT record at _dmarc of the domain, such as v=DMARC1; p=none; rua=mailto:postmaster@your.domain.',
+      'Publish a TXT record at _dmarc of the domain, such as v=DMARC1; p=none.',
     ),
     ...findingFor(
       namesOf('no key'),

@@ -3,11 +3,12 @@ import { addressKey, isEmailAddress } from '../../base/address/email'
 import { type Among, readOfAll } from '../../base/db/all-organizations'
 import type { Connection, Fragment, Sql } from '../../base/db/transact'
 import { firstIdAt, isUuid } from '../../base/shapes/ids'
+import { timeOf } from '../../base/shapes/time'
 import { findPendingById } from './pending-mail'
 import type { Found } from './story'
 
 /** What is looked for. `id` is the one that the listener named in its 250. */
-export type Sought = { kind: 'Message-ID' | 'address' | 'ticket' | 'id'; text: string }
+export type Sought = { kind: 'Message-ID' | 'address' | 'ticket' | 'id' | 'time'; text: string }
 
 /** Rows of each kind that are read. */
 const MOST = 20
@@ -19,6 +20,7 @@ export function readingsOf(text: string): Sought[] {
   const given = text.trim()
   const [, message_id] = /^<(.+)>$/.exec(given) ?? []
   if (message_id) return [{ kind: 'Message-ID', text: message_id }]
+  if (timeOf(given) !== undefined) return [{ kind: 'time', text: given }]
   if (isUuid(given)) return [{ kind: 'id', text: given.toLowerCase() }]
   if (isEmailAddress(given))
     return [
@@ -84,6 +86,8 @@ function readsOf(sql: Sql, { kind, text }: Sought, at_ms: number | undefined): R
         mail((among) => sql`m.ticket_id in (${ofTicket(among)})`),
         answers((among) => sql`(m.ticket_id in (${ofTicket(among)}) or m.original_ticket_id in (${ofTicket(among)}))`),
       ]
+    case 'time':
+      return [mail(() => sql`true`), refused(() => sql`true`), answers(() => sql`m.email_status <> 'none'`)]
     case 'id':
       return [mail(() => sql`m.id = ${text}`), answers(() => sql`m.id = ${text}`)]
   }

@@ -18,7 +18,7 @@ export const WHY_COMMAND: Command = {
   name: 'why',
   options: 'MAIL [--at TIME]',
   meaning:
-    'Says what became of mail and answers, in all organizations. MAIL is a Message-ID, an address, the code of a ticket, or the id in the reply 250. Shows the newest, or those next to a time. Ends with 1 when nothing is found.',
+    'Says what became of mail and answers, in all organizations. MAIL is a Message-ID, an address, the code of a ticket, the id in the reply 250, or a time. Shows the newest, or those next to a time. Ends with 1 when nothing is found.',
   needs: 'database',
   run: why,
 }
@@ -26,8 +26,11 @@ export const WHY_COMMAND: Command = {
 /** @throws UsageError; OperatorError when nothing is found */
 async function why({ mail, at }: Options, connection: Connection): Promise<string> {
   const readings = readingsOf(String(mail))
-  if (readings.length === 0) throw new UsageError('MAIL must be a Message-ID, an address, a ticket code or an id')
-  const at_ms = typeof at === 'string' ? timeOf(at) : undefined
+  if (readings.length === 0) {
+    throw new UsageError('MAIL must be a Message-ID, an address, a ticket code, an id or a time')
+  }
+  const time = at ?? (readings[0]!.kind === 'time' ? mail : undefined)
+  const at_ms = typeof time === 'string' ? timeOf(time) : undefined
   if (at !== undefined && at_ms === undefined) {
     throw new UsageError('--at must be a time with offset, such as 2026-01-31T08:00:00Z')
   }

@@ -238,6 +238,11 @@ describe('the command', () => {
     expect(await shown(new Date(Date.now() - 3_600_000).toISOString())).toEqual(['0', '1', '2', '3', '4'])
     const long_ago = new Date(Date.now() - 3 * 86_400_000).toISOString()
     await expect(why(from, long_ago)).rejects.toThrow(`within a day of ${long_ago}`)
+    // A time alone shows whatever came and went next to it.
+    const around = await why(new Date().toISOString())
+    expect(around.at(-1)).toBe('There are more; these are those next to that time.')
+    expect(around.join('\n')).toContain(`mail <6.${own.id}@customer.example>`)
+    await expect(why(long_ago)).rejects.toThrow(`nothing is known of the time ${long_ago}`)
   })
 
   test('ends with 1 and what was looked for when nothing is known, and names wrong options', async () => {

@@ -79,7 +79,7 @@ function SenderRows({ api, mailbox, host, progress, reload }: SenderProps) {
         what={t('records.dmarc')}
         type="TXT"
         name={`_dmarc.${domain}`}
-        value={`v=DMARC1; p=none; rua=mailto:${mailbox.address}`}
+        value="v=DMARC1; p=none"
         hint={t('records.dmarc_hint')}
         check={mark(checks?.dmarc)}
       />

@@ -66,8 +66,8 @@ async function dkimOf(key: MailDomain['keys'][number], lookup: RecordLookup): Pr
 }
 
 async function dmarcRecord({ domain }: MailDomain, lookup: RecordLookup): Promise<Checked> {
-  const value = `v=DMARC1; p=none; rua=mailto:postmaster@${domain}`
-  const record = { name: `_dmarc.${domain}`, type: 'TXT', value, purpose: 'DMARC' } as const
+  // Without an address for reports: at a domain whose mail comes here they would be refused, or become tickets.
+  const record = { name: `_dmarc.${domain}`, type: 'TXT', value: 'v=DMARC1; p=none', purpose: 'DMARC' } as const
   const found = await readDmarc(domain, lookup)
   if (found === 'unknown') return { ...record, state: 'unknown', note: 'DNS does not answer' }
   if (found) return { ...record, value: found, state: 'ok', note: 'the policy of the domain or of one above it' }
