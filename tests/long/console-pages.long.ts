@@ -1,31 +1,24 @@
-/** What every page beside the inbox must be: without faults of axe, in both languages, on a phone, with any names. */
+/** What every page must be: without faults of axe, in both languages, at all sizes and on paper, with any names. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { Page } from 'playwright-core'
 import { faultsOf } from '../support/axe'
 import { EICAR, startClamd, type TestClamd } from '../support/clamd'
-import { leave, openTicket, type StartedConsole, startConsole, whyNoConsole } from '../support/console'
-
-/** A name that would run a script, or push the page aside, if it were more than text. */
-const HOSTILE = `<img src=x onerror=alert(1)><script>alert(2)</script>\u202e${'x'.repeat(120)}`
+import { ADDRESS, leave, openTicket, type StartedConsole, startConsole, whyNoConsole } from '../support/console'
+import { openDialogs, tooWide, turnedAround, visit, visitAll } from '../support/console-pages'
+import { fillHostile, startHostileReceiver } from '../support/hostile-desk'
+import { sendMail } from '../support/smtp'
 
 const PAGES = [
-  ...['contacts', 'companies', 'time', 'time/report', 'time/timers', 'reports'],
-  ...['start', 'account', 'factor', 'sessions', 'labels', 'macros', 'views', 'mailboxes', 'domains', 'inbound'].map(
-    (name) => `settings/${name}`,
-  ),
-  ...[
-    'outbound',
-    'senders',
-    'organization',
-    'people',
-    'signin',
-    'keys',
-    'webhooks',
-    'retention',
-    'imports',
-    'audit',
-  ].map((name) => `settings/${name}`),
-]
+  ...['tickets', 'tickets/:id', 'contacts', 'contacts/:id', 'companies', 'companies/:id', 'reports'],
+  ...['time', 'time/entries', 'time/report', 'time/timers'],
+  ...'account audit domains factor imports inbound inbound/:id keys labels macros mailboxes organization outbound people'
+    .concat(' retention senders sessions signin start views webhooks webhooks/:id webhooks/:id/:id')
+    .split(' ')
+    .map((part) => `settings/${part}`),
+  'settings',
+].sort()
+
+/** A desktop, the same at 200 %, and a phone. */
+const SIZES = { desktop: [1280, 800], large: [640, 400], phone: [390, 844] } as const
 
 const reason = whyNoConsole()
 if (reason) console.warn(`The console is not looked at in a browser: ${reason}`)
@@ -33,151 +26,127 @@ if (reason) console.warn(`The console is not looked at in a browser: ${reason}`)
 describe.skipIf(reason !== undefined)('every page', () => {
   let desk: StartedConsole
   let clamd: TestClamd
-  let subject: string
-  const ones: string[] = []
-  const call = async (method: string, path: string, body?: unknown) => {
-    const answer = await desk.service().call(method, path, body)
-    expect([path, answer.status < 300]).toEqual([path, true])
-    return answer.body.data
-  }
+  let receiver: Awaited<ReturnType<typeof startHostileReceiver>>
+  let made: Awaited<ReturnType<typeof fillHostile>>
 
   beforeAll(async () => {
     clamd = await startClamd()
-    desk = await startConsole(() => ({ CLAMD_HOST: clamd.place }))
-    subject = await desk.mail('Looked at on every page')
-    const notes = HOSTILE
-    const company = await call('POST', '/companies', {
-      name: HOSTILE,
-      domains: ['evil.example'],
-      notes,
-      custom: { x: HOSTILE },
-    })
-    const contact = await call('POST', '/contacts', {
-      name: HOSTILE,
-      email: 'm@evil.example',
-      notes,
-      custom: { x: HOSTILE },
-    })
-    const label = await call('POST', '/labels', { name: HOSTILE.slice(0, 60), color: '#EF4444', description: HOSTILE })
-    const ticket = await call('POST', '/tickets', { subject: HOSTILE, contact_id: contact.id, label_ids: [label.id] })
-    await call('POST', `/tickets/${ticket.id}/time-entries`, { duration_minutes: 60, description: HOSTILE, rate: 10 })
-    await call('POST', `/tickets/${ticket.id}/timer/start`, { description: HOSTILE })
-    await call('POST', '/macros', { name: HOSTILE, body: HOSTILE, changes: { status: 'pending' } })
-    await call('POST', '/views', { name: HOSTILE, filter: { search: HOSTILE.slice(0, 100) } })
-    await call('POST', '/users', { name: HOSTILE, email: 'mallory@evil.example', password: 'a long password' })
-    await call('POST', '/api-keys', { name: HOSTILE, permissions: ['*:read'] })
-    await call('POST', '/domains', { domain: 'desk.example' })
-    await call('POST', '/sender-rules', { sender: 'spam.example', action: 'block' })
-    await call('PATCH', '/retention', {
-      rules: [{ status: 'closed', days: 9, action: 'erase', company_ids: [company.id] }],
-    })
-    const hook = await call('POST', '/webhooks', { url: 'https://127.0.0.1:1/hook', events: ['ticket.created'] })
-    ones.push(`contacts/${contact.id}`, `companies/${company.id}`, `settings/webhooks/${hook.id}`)
+    receiver = await startHostileReceiver()
+    desk = await startConsole(() => ({ CLAMD_HOST: clamd.place, WEBHOOK_CA_FILE: receiver.ca_file }))
+    made = await fillHostile(desk, ADDRESS, receiver.url)
   })
   afterAll(async () => {
     await desk.stop()
     clamd[Symbol.dispose]()
+    receiver[Symbol.dispose]()
     expect(desk.faults).toEqual([])
   })
 
-  test('has no fault of axe, in light and in dark', async () => {
+  test('has no fault of axe, and nothing is too wide, in light and in dark, at 200 % and on a phone', async () => {
     // Nothing moves, so that colours are final at once.
     const page = await desk.open({ reducedMotion: 'reduce' })
     const faults: string[] = []
-    for (const path of [...PAGES, ...ones]) {
-      await visit(page, path)
-      faults.push(...(await faultsOf(page)).map((fault) => `${path}: ${fault}`))
+    let dialogs = 0
+    const look = async (path: string, name: keyof typeof SIZES, judge: typeof tooWide) => {
+      const [width, height] = SIZES[name]
+      await page.setViewportSize({ width, height })
+      faults.push(...(await judge(page)).map((fault) => `${path}, ${name}: ${fault}`))
     }
+    const more = { made: `tickets/${made.ticket_id}` }
+    const pages = await visitAll(
+      page,
+      async (path) => {
+        for (const name of ['large', 'phone', 'desktop'] as const) {
+          await look(path, name, faultsOf)
+          await look(path, name, tooWide)
+        }
+        await look(path, 'desktop', turnedAround)
+        if (path.endsWith(':id') && path.startsWith('settings')) return
+        dialogs += await openDialogs(page, async (dialog) => {
+          for (const judge of [faultsOf, turnedAround]) await look(`${path} ${dialog}`, 'desktop', judge)
+          await look(`${path} ${dialog}`, 'phone', tooWide)
+          await page.setViewportSize({ width: 1280, height: 800 })
+        })
+      },
+      more,
+    )
+    expect(pages).toEqual(['made', ...PAGES].sort())
+    expect(dialogs).toBeGreaterThan(25)
     expect(faults).toEqual([])
+    await visit(page, 'contacts')
     await leave(page)
     await page.getByRole('button', { name: 'Sign in' }).waitFor()
     expect(await faultsOf(page)).toEqual([])
+    for (const path of ['/invitation?token=x', '/password-reset?token=x']) {
+      await page.goto(desk.service().url + path)
+      expect([path, await faultsOf(page), await tooWide(page)]).toEqual([path, [], []])
+    }
     await page.context().close()
   })
 
-  test.each([
-    ['contacts', 'New contact'],
-    ['settings/mailboxes', 'Add a mailbox'],
-    ['settings/webhooks', 'Add a webhook'],
-    ['settings/keys', 'Make a key'],
-    ['settings/macros', 'Add a macro'],
-  ])('has no fault of axe with its form: %s', async (path, button) => {
-    const page = await desk.open({ reducedMotion: 'reduce' })
-    await visit(page, path)
-    await page.getByRole('button', { name: button }).click()
-    expect(await faultsOf(page)).toEqual([])
+  test('speaks German, and says nothing in English', async () => {
+    const page = await desk.open({ locale: 'de-DE' })
+    await visitAll(page, async (path) => {
+      const words = await page.locator('#content').textContent()
+      const found = words!.match(/\b(Delete|Edit|Add|Save|Search|Since|Until|Actions|There is no|Show more)\b/)
+      expect([path, found]).toEqual([path, null])
+    })
     await page.context().close()
   })
 
-  test('shows the customer beside the ticket without a fault of axe', async () => {
+  test('moves nothing for people who want that', async () => {
     const page = await desk.open({ reducedMotion: 'reduce' })
-    await openTicket(page, subject)
-    await page.getByRole('region', { name: 'Customer' }).getByText('Fields of the ticket').waitFor()
-    expect(await faultsOf(page)).toEqual([])
+    await openTicket(page, made.subject)
+    await page.getByRole('button', { name: 'Internal note' }).click()
+    const moving = await page.evaluate(
+      () =>
+        [...document.querySelectorAll('*')].filter((one) => {
+          const { animationName, transitionProperty, transitionDuration } = getComputedStyle(one)
+          return animationName !== 'none' || (transitionProperty !== 'none' && !/^(0s(, )?)+$/.test(transitionDuration))
+        }).length,
+    )
+    expect(moving).toBe(0)
+    await page.context().close()
+  })
+
+  test('prints the whole conversation, and nothing to press', async () => {
+    const [contact] = (await desk.service().call('GET', '/contacts')).body.data
+    const given = { subject: 'For the files', contact_id: contact.id }
+    const { id } = (await desk.service().call('POST', '/tickets', given)).body.data
+    for (let number = 1; number <= 12; number++) {
+      const body = `Page ${number}.\n${'A line of it.\n'.repeat(12)}`
+      await desk.service().call('POST', `/tickets/${id}/messages`, { body, is_internal: true })
+    }
+    const page = await desk.open()
+    await openTicket(page, 'For the files')
+    await page.frameLocator('.message iframe').last().getByText('Page 12.').waitFor()
+    await page.emulateMedia({ media: 'print' })
+    expect(
+      await page.locator('button:visible:not(.properties > *), input:visible, textarea:visible, nav:visible').count(),
+    ).toBe(0)
+    await page.getByRole('heading', { name: 'For the files' }).waitFor()
+    for (const text of ['Page 1.', 'Page 12.']) {
+      await page
+        .locator('.message iframe')
+        .nth(text === 'Page 1.' ? 0 : 11)
+        .contentFrame()
+        .getByText(text)
+        .waitFor()
+    }
+    const pdf = await page.pdf()
+    expect(pdf.toString('latin1').match(/\/Type\s*\/Page\b/g)!.length).toBeGreaterThan(1)
     await page.context().close()
   })
 
   test('names a file with a virus, and does not offer it', async () => {
-    const [mailbox] = await call('GET', '/mailboxes')
-    const raw = [
-      'From: mallory@evil.example',
-      'Subject: With a virus',
-      'MIME-Version: 1.0',
-      'Content-Type: multipart/mixed; boundary=b',
-      '',
-      '--b',
-      '',
-      'See the file',
-      '--b',
-      'Content-Type: text/plain; name=eicar.txt',
-      'Content-Disposition: attachment; filename=eicar.txt',
-      '',
-      EICAR,
-      '--b--',
-      '',
-    ].join('\r\n')
-    const { url, token } = desk.service()
-    await fetch(`${url}/api/v1/inbound-messages?mailbox_id=${mailbox.id}`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token()}`, 'content-type': 'message/rfc822' },
-      body: raw,
-    })
+    const attachments = [{ filename: 'eicar.txt', content: EICAR }]
+    const from = 'mallory@evil.example'
+    const mail = { from, subject: 'With a virus', text: 'See the file', attachments }
+    await sendMail({ port: desk.service().smtp_port, from, to: ADDRESS, mail })
     const page = await desk.open()
     await openTicket(page, 'With a virus')
     await page.getByText('a virus was found').waitFor()
     expect(await page.getByRole('link', { name: 'eicar.txt' }).count()).toBe(0)
     await page.context().close()
   })
-
-  test('speaks German, and says nothing in English', async () => {
-    const page = await desk.open({ locale: 'de-DE' })
-    for (const path of PAGES) {
-      await visit(page, path)
-      const words = await page.locator('#content').textContent()
-      expect([path, words!.match(/\b(Delete|Edit|Add|Save|Search|Since|Until|Actions|There is no)\b/)]).toEqual([
-        path,
-        null,
-      ])
-    }
-    await page.context().close()
-  })
-
-  test('fits a phone, whatever names say', async () => {
-    const page = await desk.open({ viewport: { width: 390, height: 844 } })
-    for (const path of [...PAGES, ...ones]) {
-      await visit(page, path)
-      const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
-      expect([path, wide]).toEqual([path, 0])
-    }
-    await page.context().close()
-  })
 })
-
-/** Opens a page, and waits until all is read. */
-async function visit(page: Page, path: string): Promise<void> {
-  await page.evaluate((path) => {
-    location.hash = location.hash.replace(/^(#\/[^/]+).*/, `$1/${path}`)
-  }, path)
-  await page.locator('#content h1, #content [role=alert]').first().waitFor()
-  await page.waitForFunction(() => !document.querySelector('#content .skeleton'))
-}

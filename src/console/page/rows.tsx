@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact'
 import type { useRows } from './lists'
 import { Action, Button } from './ui/buttons'
 import { Waiting } from './ui/placeholders'
+import { t } from './words/catalogue'
 
 type Props<T extends { id: string | null }> = {
   list: ReturnType<typeof useRows<T>>
@@ -27,13 +28,27 @@ export function Table<T extends { id: string | null }>({ adding, ...table }: Pro
   )
 }
 
+type ScrollProps = { caption: string; class?: string; children: ComponentChildren }
+
+/** A table with its caption. Where it is wider than the page it is scrolled, by keys too. */
+export function ScrollTable({ caption, class: kind, children }: ScrollProps) {
+  return (
+    // biome-ignore lint/a11y: what scrolls has to take the focus, and a fieldset is for fields
+    <div class="scroll" role="group" aria-label={caption} tabIndex={0}>
+      <table class={kind}>
+        <caption class="unseen">{caption}</caption>
+        {children}
+      </table>
+    </div>
+  )
+}
+
 function Rows<T extends { id: string | null }>({ list, caption, head, row, empty }: Props<T>) {
   if (!list.rows || list.error) return <Waiting error={list.error} />
   if (list.rows.length === 0) return <p class="empty">{empty}</p>
   return (
-    <div class="scroll">
-      <table>
-        <caption class="unseen">{caption}</caption>
+    <>
+      <ScrollTable caption={caption}>
         <thead>
           <tr>
             {head.map((text) => (
@@ -48,8 +63,8 @@ function Rows<T extends { id: string | null }>({ list, caption, head, row, empty
             <tr key={one.id}>{row(one)}</tr>
           ))}
         </tbody>
-      </table>
-      {list.has_more && <Action run={list.loadMore}>Show more</Action>}
-    </div>
+      </ScrollTable>
+      {list.has_more && <Action run={list.loadMore}>{t('ui.show_more')}</Action>}
+    </>
   )
 }

@@ -1,5 +1,6 @@
 /** Asks before something is removed, with the name of the thing. */
 import type { ComponentChildren } from 'preact'
+import { withoutTurns } from '../direction'
 import { Dialog, Question } from '../ui/dialogs'
 import { t } from '../words/catalogue'
 import { EditForm } from './edit-form'
@@ -31,7 +32,9 @@ export function TypedDoom({ word, title, answer, children, run, onClose }: Props
     <Dialog title={title} onClose={onClose}>
       <p>{children}</p>
       <EditForm
-        specs={[{ kind: 'text', name: 'word', label: t('doom.type', { word }), required: true, equals: word }]}
+        specs={[
+          { kind: 'text', name: 'word', label: t('doom.type', { word }), required: true, equals: withoutTurns(word) },
+        ]}
         submit={answer}
         is_dangerous
         send={send}

@@ -7,6 +7,7 @@ import { readRows } from '../lists'
 import { useLive } from '../live'
 import { readMe } from '../sign-in'
 import type { Names, View } from '../view-types'
+import { t } from '../words/catalogue'
 import { FirstSteps } from './first-steps'
 import { TicketList } from './ticket-list'
 import { TicketView } from './ticket-view'
@@ -38,6 +39,7 @@ export function Inbox(view: View) {
   const names: Names = { ...(read.value ?? none), reload: read.reload }
   return (
     <div class={ticket_id ? 'inbox has-ticket' : 'inbox'}>
+      {!ticket_id && <h1 class="unseen">{t('frame.inbox')}</h1>}
       <ViewColumn {...view} names={names} />
       <TicketList {...view} names={names} />
       {ticket_id ? (

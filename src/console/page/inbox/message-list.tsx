@@ -33,20 +33,22 @@ export function Conversation({
   }
   const hidden = Math.max(0, ticket.messages.length - most)
   return (
-    <ol class="messages" aria-label={t('message.messages')}>
-      {ticket.messages.length === 0 && <li class="empty">{t('message.none')}</li>}
-      {hidden > 0 && (
-        <li>
-          <button type="button" class="quiet" onClick={() => setMost(most + SHOWN)}>
-            {t('message.earlier', { count: hidden })}
-          </button>
-        </li>
-      )}
-      {ticket.messages.slice(hidden).map((message) => (
-        <li key={message.id}>
-          <OneMessage message={message} resend={() => resend(message)} onDelete={() => setDoomed(message)} />
-        </li>
-      ))}
+    <>
+      <ol class="messages" aria-label={t('message.messages')}>
+        {ticket.messages.length === 0 && <li class="empty">{t('message.none')}</li>}
+        {hidden > 0 && (
+          <li>
+            <button type="button" class="quiet" onClick={() => setMost(most + SHOWN)}>
+              {t('message.earlier', { count: hidden })}
+            </button>
+          </li>
+        )}
+        {ticket.messages.slice(hidden).map((message) => (
+          <li key={message.id}>
+            <OneMessage message={message} resend={() => resend(message)} onDelete={() => setDoomed(message)} />
+          </li>
+        ))}
+      </ol>
       {doomed && (
         <Question
           title={t('message.delete_question')}
@@ -62,7 +64,7 @@ export function Conversation({
           {t('message.delete_means')}
         </Question>
       )}
-    </ol>
+    </>
   )
 }
 
@@ -155,7 +157,7 @@ function EmailStatus({ message }: { message: Message }) {
   if (email_status === 'none') return null
   const faults = email_recipients.flatMap(({ email, error }) => (error ? [`${email}: ${error}`] : []))
   return (
-    <span title={[email_error, ...faults].filter(Boolean).join('\n')}>
+    <span dir="auto" title={[email_error, ...faults].filter(Boolean).join('\n')}>
       <Dot kind={email_status}>{t(`email.${email_status}`)}</Dot>
       {email_status !== 'sent' && <small>{email_error}</small>}
     </span>

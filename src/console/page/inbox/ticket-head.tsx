@@ -45,7 +45,8 @@ export function TicketHead(props: Props) {
       </div>
       <div class="line about">
         <span class="code">{code}</span>
-        <span dir="auto">{contact ? `${contact.name} <${contact.email}>` : t('ticket.contact_deleted')}</span>
+        <span dir="auto">{contact ? <bdi>{contact.name}</bdi> : t('ticket.contact_deleted')}</span>
+        {contact && <span>&lt;{contact.email}&gt;</span>}
         {company && <span dir="auto">· {company.name}</span>}
         <span class="hint">
           · <Time at={created_at} />

@@ -1,5 +1,6 @@
 /** The audit log: who did what in the organization. */
 import type { AuditLogEntry } from '../../../people/audit-log/model'
+import { withTurnsShown } from '../direction'
 import { Filters, filterOf } from '../forms/filters'
 import type { Spec } from '../forms/spec'
 import { useRows } from '../lists'
@@ -96,6 +97,6 @@ function isGiven(value: unknown): boolean {
 }
 
 function written(value: unknown): string {
-  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  const text = withTurnsShown(typeof value === 'string' ? value : JSON.stringify(value))
   return text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS)} …` : text
 }

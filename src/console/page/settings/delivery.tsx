@@ -1,6 +1,7 @@
 /** One delivery of a webhook: its attempts, what was sent and what came back. Answers of receivers are text only. */
 import type { DeliveryDetail } from '../../../delivery/webhooks/model'
 import type { Api } from '../api'
+import { withTurnsShown } from '../direction'
 import { useLive } from '../live'
 import { Action, Button } from '../ui/buttons'
 import { Dialog } from '../ui/dialogs'
@@ -55,12 +56,17 @@ function Known({ one }: { one: DeliveryDetail }) {
         {one.attempt_log.map(({ attempt, started_at, response_code, response_time_ms, error, response_head }) => (
           <li key={attempt}>
             <Time at={started_at} />: {response_code ?? error} ({response_time_ms} ms)
-            {response_head && <pre>{response_head}</pre>}
+            {response_head && <Text text={response_head} />}
           </li>
         ))}
       </ol>
       <h3>{t('delivery.body')}</h3>
-      <pre>{one.request_body}</pre>
+      <Text text={one.request_body ?? ''} />
     </>
   )
+}
+
+function Text({ text }: { text: string }) {
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: a long one is scrolled by keys
+  return <pre tabIndex={0}>{withTurnsShown(text)}</pre>
 }

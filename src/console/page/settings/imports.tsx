@@ -2,6 +2,7 @@
 import type { FeedEvent } from '../../../delivery/events/model'
 import { query } from '../api'
 import { useLive } from '../live'
+import { ScrollTable } from '../rows'
 import { Time } from '../ui/measures'
 import { Waiting } from '../ui/placeholders'
 import type { View } from '../view-types'
@@ -53,27 +54,24 @@ function One({ report: { at, counts } }: { report: Report }) {
       <h2>
         <Time at={at} />
       </h2>
-      <div class="scroll">
-        <table>
-          <caption class="unseen">{t('imports.one')}</caption>
-          <thead>
-            <tr>
-              <th scope="col">{t('imports.file')}</th>
-              <th scope="col">{t('imports.created')}</th>
-              <th scope="col">{t('imports.updated')}</th>
+      <ScrollTable caption={t('imports.one')}>
+        <thead>
+          <tr>
+            <th scope="col">{t('imports.file')}</th>
+            <th scope="col">{t('imports.created')}</th>
+            <th scope="col">{t('imports.updated')}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {Object.entries(counts).map(([kind, { created, updated }]) => (
+            <tr key={kind}>
+              <td>{kind}</td>
+              <td class="number">{created}</td>
+              <td class="number">{updated}</td>
             </tr>
-          </thead>
-          <tbody>
-            {Object.entries(counts).map(([kind, { created, updated }]) => (
-              <tr key={kind}>
-                <td>{kind}</td>
-                <td class="number">{created}</td>
-                <td class="number">{updated}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+          ))}
+        </tbody>
+      </ScrollTable>
     </section>
   )
 }

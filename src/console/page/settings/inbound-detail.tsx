@@ -48,7 +48,7 @@ function Known(view: Props & { one: InboundMessage; reload: () => Promise<void> 
       </p>
       <h3 dir="auto">{subject ?? t('inbound.no_subject')}</h3>
       <p dir="auto">
-        {from?.name} {from?.email && `<${from.email}>`}
+        <bdi>{from?.name}</bdi> {from?.email && `<${from.email}>`}
       </p>
       <Facts one={one} />
       <Acts {...view} />

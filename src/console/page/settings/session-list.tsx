@@ -1,6 +1,7 @@
 /** Where one is signed in, and how to end it. */
 import type { Session } from '../../../people/auth/model'
 import { useLive } from '../live'
+import { ScrollTable } from '../rows'
 import { Action } from '../ui/buttons'
 import { Dot } from '../ui/marks'
 import { Time } from '../ui/measures'
@@ -30,25 +31,22 @@ export function Sessions({ api, me }: View) {
           {t('sessions.end_others')}
         </Action>
       </p>
-      <div class="scroll">
-        <table>
-          <caption class="unseen">{t('settings.sessions')}</caption>
-          <thead>
-            <tr>
-              <th scope="col">{t('sessions.program')}</th>
-              <th scope="col">{t('sessions.address')}</th>
-              <th scope="col">{t('sessions.begun')}</th>
-              <th scope="col">{t('sessions.used')}</th>
-              <th scope="col">{t('list.acts')}</th>
-            </tr>
-          </thead>
-          <tbody>
-            {live.value.map((one) => (
-              <Row key={one.id} one={one} end={end} />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <ScrollTable caption={t('settings.sessions')}>
+        <thead>
+          <tr>
+            <th scope="col">{t('sessions.program')}</th>
+            <th scope="col">{t('sessions.address')}</th>
+            <th scope="col">{t('sessions.begun')}</th>
+            <th scope="col">{t('sessions.used')}</th>
+            <th scope="col">{t('list.acts')}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {live.value.map((one) => (
+            <Row key={one.id} one={one} end={end} />
+          ))}
+        </tbody>
+      </ScrollTable>
     </>
   )
 }

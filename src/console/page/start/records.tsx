@@ -4,6 +4,7 @@ import type { Domain } from '../../../mail/domains/model'
 import type { Mailbox } from '../../../mail/mailboxes/model'
 import type { Api } from '../api'
 import { Copyable } from '../forms/secret'
+import { ScrollTable } from '../rows'
 import { Action } from '../ui/buttons'
 import { Dot } from '../ui/marks'
 import { tell } from '../ui/toasts'
@@ -21,37 +22,34 @@ export function Records({ api, progress, reload }: Props) {
   return (
     <>
       <p class="hint">{t('records.means', { domain })}</p>
-      <div class="scroll">
-        <table class="records">
-          <caption class="unseen">{t('records.title')}</caption>
-          <thead>
-            <tr>
-              <th scope="col">{t('records.what')}</th>
-              <th scope="col">{t('records.record')}</th>
-              <th scope="col">{t('records.check')}</th>
-            </tr>
-          </thead>
-          <tbody>
-            <Ownership api={api} domain={domain} claimed={progress.domains} reload={reload} />
-            {host && (
-              <Row
-                what={t('records.mx')}
-                type="MX"
-                name={domain}
-                value={`10 ${host}.`}
-                check={
-                  <Dot kind={progress.arrived ? 'sent' : 'queued'}>
-                    {t(progress.arrived ? 'records.mail_comes' : 'records.by_arrival')}
-                  </Dot>
-                }
-              />
-            )}
-            {mailbox.smtp && (
-              <SenderRows api={api} mailbox={mailbox} host={mailbox.smtp.host} progress={progress} reload={reload} />
-            )}
-          </tbody>
-        </table>
-      </div>
+      <ScrollTable caption={t('records.title')} class="records">
+        <thead>
+          <tr>
+            <th scope="col">{t('records.what')}</th>
+            <th scope="col">{t('records.record')}</th>
+            <th scope="col">{t('records.check')}</th>
+          </tr>
+        </thead>
+        <tbody>
+          <Ownership api={api} domain={domain} claimed={progress.domains} reload={reload} />
+          {host && (
+            <Row
+              what={t('records.mx')}
+              type="MX"
+              name={domain}
+              value={`10 ${host}.`}
+              check={
+                <Dot kind={progress.arrived ? 'sent' : 'queued'}>
+                  {t(progress.arrived ? 'records.mail_comes' : 'records.by_arrival')}
+                </Dot>
+              }
+            />
+          )}
+          {mailbox.smtp && (
+            <SenderRows api={api} mailbox={mailbox} host={mailbox.smtp.host} progress={progress} reload={reload} />
+          )}
+        </tbody>
+      </ScrollTable>
     </>
   )
 }

@@ -6,6 +6,7 @@ import { Filters, filterOf } from '../forms/filters'
 import type { Spec } from '../forms/spec'
 import { useLive } from '../live'
 import { hrefOf } from '../route'
+import { ScrollTable } from '../rows'
 import { duration } from '../ui/measures'
 import { Waiting } from '../ui/placeholders'
 import type { View } from '../view-types'
@@ -53,34 +54,31 @@ export function TimeReport(view: View) {
 function Sums({ api, items, group }: View & { items: SummaryItem[]; group: (typeof GROUPS)[number] }) {
   const most = Math.max(...items.map(({ total_minutes }) => total_minutes))
   return (
-    <div class="scroll">
-      <table>
-        <caption class="unseen">{t('time.report')}</caption>
-        <thead>
-          <tr>
-            <th scope="col">{t(`time.by_${group}`)}</th>
-            <th scope="col">{t('time.duration')}</th>
-            <th scope="col">{t('time.of_it_billable')}</th>
-            <th scope="col">{t('time.amount')}</th>
+    <ScrollTable caption={t('time.report')}>
+      <thead>
+        <tr>
+          <th scope="col">{t(`time.by_${group}`)}</th>
+          <th scope="col">{t('time.duration')}</th>
+          <th scope="col">{t('time.of_it_billable')}</th>
+          <th scope="col">{t('time.amount')}</th>
+        </tr>
+      </thead>
+      <tbody>
+        {items.map((item) => (
+          <tr key={`${item.company?.id}${item.user?.id}${item.ticket?.id}${item.day}${item.currency}`}>
+            <td class="wide" dir="auto">
+              <NameOf item={item} organization_id={api.organization_id} />
+            </td>
+            <td class="number">
+              {duration(item.total_minutes)}
+              <meter min={0} max={most} value={item.total_minutes} aria-hidden="true" />
+            </td>
+            <td class="number">{duration(item.billable_minutes)}</td>
+            <td class="number">{money(item.total_amount, item.currency)}</td>
           </tr>
-        </thead>
-        <tbody>
-          {items.map((item) => (
-            <tr key={`${item.company?.id}${item.user?.id}${item.ticket?.id}${item.day}${item.currency}`}>
-              <td class="wide" dir="auto">
-                <NameOf item={item} organization_id={api.organization_id} />
-              </td>
-              <td class="number">
-                {duration(item.total_minutes)}
-                <meter min={0} max={most} value={item.total_minutes} aria-hidden="true" />
-              </td>
-              <td class="number">{duration(item.billable_minutes)}</td>
-              <td class="number">{money(item.total_amount, item.currency)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+        ))}
+      </tbody>
+    </ScrollTable>
   )
 }
 

@@ -5,9 +5,12 @@ const COLOURS = 8
 /** Initials of a name on a colour. Screen readers get the name from what stands beside it. */
 export function Avatar({ name, is_small }: { name: string; is_small?: boolean }) {
   return (
-    <span class={`avatar avatar-${colourOf(name)}${is_small ? ' small' : ''}`} title={name} aria-hidden="true">
-      {initialsOf(name)}
-    </span>
+    <span
+      class={`avatar avatar-${colourOf(name)}${is_small ? ' small' : ''}`}
+      title={name}
+      data-initials={initialsOf(name)}
+      aria-hidden="true"
+    />
   )
 }
 

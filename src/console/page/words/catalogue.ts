@@ -3,6 +3,7 @@
  * ones have the type of the English ones, so that a text that is missing does not compile. Nothing is kept of it.
  */
 import type { ComponentChildren } from 'preact'
+import { withoutTurns } from '../direction'
 import { english } from './english'
 import type { Forms } from './translated'
 
@@ -43,7 +44,9 @@ export function locales(): string[] {
 
 /** A text with the values that it names. `count` chooses its form. */
 export function t<K extends Key>(key: K, ...[values]: Values<K, string | number>): string {
-  return parts(key, values as Record<string, string | number> | undefined).join('')
+  const given = Object.entries((values ?? {}) as Record<string, string | number>)
+  const apart = given.map(([name, value]) => [name, typeof value === 'string' ? withoutTurns(value) : value] as const)
+  return parts(key, Object.fromEntries(apart)).join('')
 }
 
 /** A text with values that are elements, such as a link. */

@@ -16,7 +16,7 @@ export const talkEnglish = {
   'message.show_quoted': 'Show quoted text',
   'message.hide_quoted': 'Hide quoted text',
   'message.resend': 'Send again',
-  'message.resend_of': 'Send the message of {name} again',
+  'message.resend_of': 'Send again: the message of {name}',
   'message.not_yet': 'It is not sent yet. {fault}',
   'message.delete': 'Delete',
   'message.delete_of': 'Delete the message of {name}',

@@ -19,7 +19,7 @@ export const talkGerman: Translated<typeof talkEnglish> = {
   'message.show_quoted': 'Zitierten Text zeigen',
   'message.hide_quoted': 'Zitierten Text verbergen',
   'message.resend': 'Noch einmal senden',
-  'message.resend_of': 'Nachricht von {name} noch einmal senden',
+  'message.resend_of': 'Noch einmal senden: Nachricht von {name}',
   'message.not_yet': 'Sie ist noch nicht gesendet. {fault}',
   'message.delete': 'Löschen',
   'message.delete_of': 'Nachricht von {name} löschen',
