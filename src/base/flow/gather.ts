@@ -1,4 +1,5 @@
-/** Gathers what many ask for at the same time into one statement: a commit costs more than a row. Pure. */
+/** Gathers what many ask for at the same time into one statement: a commit costs more than a row. */
+import { setTimeout as sleep } from 'node:timers/promises'
 
 type Waiter<T, R> = { item: T; resolve(result: R): void; reject(error: unknown): void }
 
@@ -15,6 +16,8 @@ type GatherOptions<T> = {
    * Milliseconds that must pass before another run starts beside one that is under way: meanwhile items collect for it.
    */
   patience_ms?: number
+  /** Milliseconds after a run in which items collect for the next one, where nobody waits for a single item. */
+  rest_ms?: number
   /** Tells if a run that failed with this error has done nothing. */
   mayRepeat?(error: unknown): boolean
 }
@@ -50,7 +53,7 @@ class Line<T, R> {
 
   constructor(run: (items: T[]) => Promise<R[]>, options: Omit<GatherOptions<T>, 'key'>, onEmpty: () => void) {
     this.#run = run
-    this.#options = { most: 100, most_runs: 2, patience_ms: 0, mayRepeat: () => true, ...options }
+    this.#options = { most: 100, most_runs: 2, patience_ms: 0, rest_ms: 0, mayRepeat: () => true, ...options }
     this.#onEmpty = onEmpty
   }
 
@@ -64,13 +67,15 @@ class Line<T, R> {
   }
 
   async #begin(): Promise<void> {
+    const { most, rest_ms } = this.#options
     this.#running++
     // What is asked for in the same turn comes with it.
     await undefined
     while (this.#waiting.length > 0) {
       clearTimeout(this.#another)
       this.#another = undefined
-      await this.#runSome(this.#waiting.splice(0, this.#options.most))
+      await this.#runSome(this.#waiting.splice(0, most))
+      if (rest_ms > 0) await sleep(rest_ms)
     }
     this.#running--
     if (this.#running > 0) return

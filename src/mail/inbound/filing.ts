@@ -26,7 +26,7 @@ const withSender = gathered(
       asked[0]!.scope,
       asked.map(({ mail }) => mail),
     ),
-  { key: ({ scope }) => scope.organization_id },
+  { key: ({ scope }) => scope.organization_id, most_runs: 1, rest_ms: 20 },
 )
 
 /**

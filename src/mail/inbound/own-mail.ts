@@ -41,7 +41,7 @@ export const findSent = gathered(
     const ofPlace = Map.groupBy(found, ({ place }) => place)
     return asked.map((_, place) => ofPlace.get(place) ?? [])
   },
-  { key: ({ scope }) => scope.organization_id },
+  { key: ({ scope }) => scope.organization_id, most_runs: 1, rest_ms: 20 },
 )
 
 function anchorsOf({ headers: { message_id, reply_to }, content }: InboundMail, place: number) {

@@ -15,7 +15,7 @@ const decideTogether = gathered(
       asked[0]!.scope,
       asked.map(({ mail }) => mail),
     ),
-  { key: ({ scope }) => scope.organization_id },
+  { key: ({ scope }) => scope.organization_id, most_runs: 1, rest_ms: 20 },
 )
 
 type File = { filename: string; content_type: string; content_id: string | null; content: Uint8Array }

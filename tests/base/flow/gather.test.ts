@@ -4,7 +4,7 @@ import { gathered } from '../../../src/base/flow/gather'
 import { until } from '../../support/service'
 
 /** A function whose runs end when the test says so. */
-function startGathered(options: { most_runs?: number; patience_ms?: number } = {}) {
+function startGathered(options: { most_runs?: number; patience_ms?: number; rest_ms?: number } = {}) {
   const runs: { items: number[]; end(): void }[] = []
   const ask = gathered(async (items: number[]) => {
     await new Promise<void>((resolve) => runs.push({ items, end: resolve }))
@@ -58,6 +58,18 @@ test('another run begins beside one that takes too long', async () => {
 test('a run that ends in time is followed by one for all who waited', async () => {
   const { ask, runs } = startGathered({ patience_ms: 60_000 })
   const answers = [...(await inTurn(ask, 1)), ask(2), ask(3)]
+  await endAll(runs)
+  expect(await Promise.all(answers)).toEqual([2, 4, 6])
+  expect(runs.map(({ items }) => items)).toEqual([[1], [2, 3]])
+})
+
+test('after a rest a run begins with all that was asked for meanwhile, and after a pause at once', async () => {
+  const { ask, runs } = startGathered({ most_runs: 1, rest_ms: 20 })
+  const answers = await inTurn(ask, 1)
+  await endAll(runs)
+  for (const item of [2, 3]) answers.push(...(await inTurn(ask, item)))
+  expect(runs.map(({ items }) => items)).toEqual([[1]])
+  await until('the rest is over', async () => runs.length > 1)
   await endAll(runs)
   expect(await Promise.all(answers)).toEqual([2, 4, 6])
   expect(runs.map(({ items }) => items)).toEqual([[1], [2, 3]])
