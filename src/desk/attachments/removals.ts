@@ -23,7 +23,7 @@ const BATCH = 20
 /** Number of the lock that a removal holds alone, and backups hold together. */
 const REMOVALS_LOCK = 5_710_315
 
-/** Commits that bytes go in an hour unless they are kept. To be called outside a transaction. */
+/** Promises that bytes go in an hour unless they are kept: it holds, and bytes may be written, once it is committed. */
 export async function promiseRemoval(sql: Sql, storage_keys: string[]): Promise<void> {
   await sql`
     insert into storage_removals (storage_key, due_at)

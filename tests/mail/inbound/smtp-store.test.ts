@@ -101,6 +101,27 @@ describe('a client that leaves', () => {
   })
 })
 
+test('a message has the key that one before it has promised, and takes the promise back', async () => {
+  const { sql } = connection()
+  const promised = async () => {
+    const rows = await sql<{ storage_key: string }[]>`
+      select storage_key from storage_removals
+      where storage_key like 'inbound/%' and due_at between now() + interval '50 minutes' and now() + interval '1 hour'`
+    return new Set(rows.map(({ storage_key }) => storage_key))
+  }
+  const { port } = await start()
+  expect((await send(port)).code).toBe(250)
+  const before = await promised()
+  expect(before.size).toBeGreaterThan(0)
+  expect((await send(port)).code).toBe(250)
+  const rows = await sql<{ storage_key: string }[]>`
+    select storage_key from inbound_messages where mailbox_address = ${address} order by id desc limit 1`
+  const after = await promised()
+  expect(before.has(rows[0]!.storage_key)).toBeTrue()
+  expect(after.has(rows[0]!.storage_key)).toBeFalse()
+  expect(after.difference(before).size).toBe(1)
+})
+
 describe('mail is refused for now', () => {
   test('with 452 4.3.1 when the disk is nearly full', async () => {
     const { port } = await start({ reserve_bytes: Number.MAX_SAFE_INTEGER })
