@@ -67,9 +67,9 @@ const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
 const PURE = new Set(
   `base/errors base/secrets base/shapes/fold base/shapes/time base/shapes/ids base/address/domains base/address/email
   base/address/characters base/html/body base/html/text base/html/backgrounds base/html/colors base/html/elements
-  base/html/styles base/html/work-limit base/html/view base/flow/gather http/request/steps base/flow/turns base/flow/within
-  base/flow/batches mail/parse/quotation mail/parse/reply-text mail/parse/reply-words delivery/outbox/retry desk/tickets/status
-  desk/time-entries/csv desk/time-entries/rate delivery/webhooks/signature`.split(/\s+/),
+  base/html/long-mail base/html/styles base/html/work-limit base/html/view base/flow/gather http/request/steps base/flow/turns
+  base/flow/within base/flow/batches mail/parse/quotation mail/parse/reply-text mail/parse/reply-words delivery/outbox/retry
+  desk/tickets/status desk/time-entries/csv desk/time-entries/rate delivery/webhooks/signature`.split(/\s+/),
 )
 
 describe('wings:', () => {

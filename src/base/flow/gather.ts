@@ -1,4 +1,4 @@
-/** Gathers what many ask for at the same time into one statement: a commit costs more than a row. */
+/** Gathers what many ask for at the same time into one statement: a commit costs more than a row. Pure. */
 import { setTimeout as sleep } from 'node:timers/promises'
 
 type Waiter<T, R> = { item: T; resolve(result: R): void; reject(error: unknown): void }

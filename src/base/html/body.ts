@@ -4,6 +4,7 @@ import sanitizeHtml, { type IOptions } from 'sanitize-html'
 import { showBackgrounds } from './backgrounds'
 import { dropHidingColors } from './colors'
 import { limitDepth, TAGS, UNREADABLE } from './elements'
+import { divideLong, wordsOfHtml } from './long-mail'
 import { styleReader } from './styles'
 import { escapeHtml, safeHtmlToText } from './text'
 import { TooDeep, WorkLimit } from './work-limit'
@@ -66,12 +67,15 @@ export function textToPre(text: string): string {
 }
 
 /**
- * Makes the HTML of an email safe. No image loads: the address of each is in `data-src`. Images of the message itself
- * get a `cid:` address until `embedImages` knows where they are stored, because mail is parsed before that.
+ * Makes the HTML of an email safe; the end of a long one becomes text. No image loads: the address of each is in
+ * `data-src`. Images of the message itself get a `cid:` address until `embedImages` knows where they are stored,
+ * because mail is parsed before that.
  * @param idOf gives the id of the image of the message that has an address other than `cid:`; null for all others
  */
 export function sanitizeEmailHtml(html: string, idOf: IdOf = () => null): string {
-  return sanitize(showBackgrounds(html, idOf), (image) => mailedImage(image, idOf))
+  const { head, end } = divideLong(showBackgrounds(html, idOf), (src) => idOf(src) !== null)
+  const shown = sanitize(head, (image) => mailedImage(image, idOf))
+  return end === '' ? shown : shown + textToPre(unlessTooDeep(end, wordsOfHtml, withoutTags))
 }
 
 /**
@@ -87,7 +91,7 @@ export function embedImages(safe_html: string, address: (content_id: string) => 
 
 /** Writes HTML as text: without styles and scripts, headings as they are, with the text after `</body>`. */
 export function htmlToText(html: string): string {
-  return safeHtmlToText(sanitize(html, (image) => mailedImage(image, () => null)))
+  return safeHtmlToText(sanitizeEmailHtml(html))
 }
 
 /** True for a body that shows nothing: white space, characters of no width, or HTML with neither text nor image. */
@@ -165,14 +169,27 @@ type ImageAddress = { src: string } | { 'data-src': string }
 /** Gives the place of the address of an image; null drops the image. */
 type Place = (image: ImageSource) => ImageAddress | null
 
-/** Keeps only the text of a body that hides its end tags from `limitDepth`, in comments or attributes. */
 function sanitize(html: string, place: Place): string {
+  const safe = (given: string) => sanitizeHtml(given, sanitizerOptions(place))
+  return unlessTooDeep(
+    html,
+    () => dropHidingColors(safe(limitDepth(html))),
+    () => safe(withoutTags(html)),
+  )
+}
+
+/** Reads HTML another way when it hides its end tags from `limitDepth`, in comments or attributes. */
+function unlessTooDeep(html: string, read: (html: string) => string, otherwise: (html: string) => string): string {
   try {
-    return dropHidingColors(sanitizeHtml(limitDepth(html), sanitizerOptions(place)))
+    return read(html)
   } catch (error) {
     if (!(error instanceof TooDeep)) throw error
-    return sanitizeHtml(html.replace(/<[^<>]*>?/g, ' '), sanitizerOptions(place))
+    return otherwise(html)
   }
+}
+
+function withoutTags(html: string): string {
+  return html.replace(/<[^<>]*>?/g, ' ')
 }
 
 function sanitizerOptions(place: Place): IOptions {
