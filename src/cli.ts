@@ -157,11 +157,8 @@ async function migrate({ plan }: Options): Promise<unknown[]> {
   if (plan) {
     const { steps, obstacles } = await planDatabase()
     if (obstacles.some(({ stops }) => stops)) process.exitCode = 1
-    return [
-      ...steps,
-      ...obstacles,
-      { missing: steps.length, disk_bytes: steps.reduce((sum, { disk_bytes }) => sum + disk_bytes, 0) },
-    ]
+    const sum = (figure: 'about_s' | 'disk_bytes') => steps.reduce((sum, step) => sum + step[figure], 0)
+    return [...steps, ...obstacles, { missing: steps.length, about_s: sum('about_s'), disk_bytes: sum('disk_bytes') }]
   }
   const database = await openDatabase({ other_service: 'join', no_database: 'create', pool_size: 1, limits: NO_LIMITS })
   await database.close()

@@ -78,7 +78,13 @@ test('the plan names what is missing, with sizes and what is filled, and changes
     bytes: expect.any(Number),
   }
   const planned = { migration: '1_step', statements: 2, locks: [lock], fills: ['ticket_search.document'] }
-  expect((await planMigrations(own, folder)).steps).toMatchObject([{ ...planned, reads: [], disk_bytes: 0 }])
+  expect((await planMigrations(own, folder)).steps).toMatchObject([
+    { ...planned, reads: [], about_s: 0, disk_bytes: 0 },
+  ])
+  // A million rows take some seconds.
+  write(folder, [first, 'create index "steps_n" on "steps" using btree ("n")'])
+  await onServer(own, (on) => on`update pg_class set reltuples = 1000000, relpages = 1000 where relname = 'steps'`)
+  expect((await planMigrations(own, folder)).steps).toMatchObject([{ about_s: 4 }])
   // Still missing: nothing was applied.
   expect((await planMigrations(own, folder)).steps).toHaveLength(1)
   fs.rmSync(folder, { recursive: true })
