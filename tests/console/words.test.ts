@@ -1,5 +1,6 @@
 /** The texts of the page: each language has all of them, with the same values. The type check finds what is missing. */
 import { expect, test } from 'bun:test'
+import { Glob } from 'bun'
 import { joined, toHtml } from '../../src/console/page/inbox/text-format'
 import { t } from '../../src/console/page/words/catalogue'
 import { english } from '../../src/console/page/words/english'
@@ -26,4 +27,17 @@ test('a text becomes HTML where it meets HTML, and says the same', () => {
   expect(joined('a', 'b')).toBe('a\n\nb')
   expect(joined('<p>a</p>', 'b & c')).toBe('<p>a</p><p>b &amp; c</p>')
   expect(joined(' ', '<p>b</p>')).toBe('<p>b</p>')
+})
+
+test('no text stands in a component, where no other language has it', async () => {
+  const page = new URL('../../src/console/page/', import.meta.url).pathname
+  const found: string[] = []
+  for await (const file of new Glob('**/*.tsx').scan(page)) {
+    const source = await Bun.file(page + file).text()
+    const texts = source.matchAll(/<\/?[a-zA-Z][^<>]*>\s*([A-Za-z][^<>{}()=;]*?)\s*(?:<|\{)/g)
+    const words = [...texts].map(([, text]) => text!).filter((text) => !/^(case|const|return)\b/.test(text))
+    found.push(...words.map((text) => `${file}: ${text}`))
+  }
+  // Names, which are the same in every language.
+  expect(found.sort()).toEqual(['shell.tsx: Deskwire', 'sign-in-page.tsx: API', 'sign-in-page.tsx: Deskwire'])
 })

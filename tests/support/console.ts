@@ -26,6 +26,8 @@ export type StartedConsole = {
   /** The one that runs now. */
   service(): Service
   sink: SmtpSink
+  /** Settings of the service, for commands beside it. */
+  env: Record<string, string>
   /** Faults that the browser noticed: errors of scripts and of the policy, and requests to elsewhere. */
   faults: string[]
   /** A new browser profile, which shares nothing with the others. */
@@ -71,6 +73,7 @@ export async function startConsole(
   return {
     service: () => service,
     sink,
+    env,
     faults,
     profile,
     async open(options, { email, password } = ADMIN) {

@@ -5,7 +5,7 @@
  */
 import { Cell } from './cell'
 import { authorization, personHere, readMe, renew, signIn } from './sign-in'
-import { t } from './words/catalogue'
+import { faultText, refusalText, t } from './words/catalogue'
 
 /** Why the service does not answer now, in words; empty when it does. */
 export const trouble = new Cell('')
@@ -166,7 +166,8 @@ async function refusalOf(response: Response): Promise<Refusal> {
     message = t('refusal.unknown', { status: response.status }),
     details = {},
   } = answer?.error ?? {}
-  return new Refusal(response.status, code, message, details)
+  const errors = details.errors?.map((fault: Fault) => ({ ...fault, message: faultText(code, fault.message) }))
+  return new Refusal(response.status, code, refusalText(code, message), { ...details, errors })
 }
 
 function sleep(ms: number, signal?: AbortSignal): Promise<void> {

@@ -1,6 +1,7 @@
 /** Changes tickets together, and takes that back. */
 import type { BulkResult, Ticket, TicketChanges } from '../../../desk/tickets/model'
 import type { Api } from '../api'
+import { refusalText } from '../words/catalogue'
 
 export type BulkChanges = Pick<TicketChanges, 'status' | 'priority' | 'assignee_id'> & { add_label_ids?: string[] }
 
@@ -32,5 +33,6 @@ function formerOf(ticket: Ticket, changes: BulkChanges) {
 async function inBulk(api: Api, tickets: Ticket[], changes: object): Promise<void> {
   const { data } = await api.post<BulkResult['data']>('/tickets/bulk', { ids: tickets.map(({ id }) => id), changes })
   const failed = data.filter(({ error }) => error)
-  if (failed.length > 0) throw failed.map(({ id, code, error }) => `${code ?? id}: ${error!.message}`).join('; ')
+  if (failed.length > 0)
+    throw failed.map(({ id, code, error }) => `${code ?? id}: ${refusalText(error!.code, error!.message)}`).join('; ')
 }

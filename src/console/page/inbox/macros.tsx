@@ -8,7 +8,7 @@ import { Icon } from '../ui/icons'
 import { Picker } from '../ui/menus'
 import { attempt, tell } from '../ui/toasts'
 import type { ComposerProps, Names } from '../view-types'
-import { t } from '../words/catalogue'
+import { refusalText, t } from '../words/catalogue'
 import { joined } from './text-format'
 import type { Writing } from './writing'
 
@@ -40,7 +40,8 @@ export function useMacro(
   const makeChanges = async ({ changes }: MacroPreview) => {
     if (Object.keys(changes).length === 0) return
     const { data } = await api.post<Result[]>('/tickets/bulk', { ids: [ticket.id], changes })
-    if (data[0]?.error) throw t('macro.not_changed', { fault: data[0].error.message })
+    const error = data[0]?.error
+    if (error) throw t('macro.not_changed', { fault: refusalText(error.code, error.message) })
   }
   const applyNow = () => api.post(`/macros/${chosen!.macro.id}/apply`, { ticket_id: ticket.id })
   const apply = async () => {
@@ -76,7 +77,7 @@ async function insteadOf(writing: Writing, messages: Message[], run: () => Promi
   }
 }
 
-type Result = { error: { message: string } | null }
+type Result = { error: { code: string; message: string } | null }
 
 type ChosenProps = {
   names: Names

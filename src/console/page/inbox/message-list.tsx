@@ -1,5 +1,5 @@
 /** The messages of a ticket, oldest first. Of a long conversation the last ones, and the others on demand. */
-import { Ellipsis, Paperclip, ShieldAlert, ShieldCheck, ShieldQuestionMark, Trash2 } from 'lucide'
+import { Ellipsis, Paperclip, ShieldAlert, ShieldCheck, ShieldQuestionMark, Split as SplitIcon, Trash2 } from 'lucide'
 import { useState } from 'preact/hooks'
 import type { Attachment } from '../../../desk/attachments/model'
 import type { Message } from '../../../desk/messages/model'
@@ -15,16 +15,15 @@ import { tell } from '../ui/toasts'
 import type { View } from '../view-types'
 import { t } from '../words/catalogue'
 import { MessageFrame } from './message-frame'
+import { Split } from './splitting'
 
 /** Each message is a document of its own: hundreds of them at once would be slow. */
 const SHOWN = 30
 
-export function Conversation({
-  api,
-  ticket,
-  reload,
-}: View & { ticket: TicketWithMessages; reload: () => Promise<void> }) {
+export function Conversation(view: View & { ticket: TicketWithMessages; reload: () => Promise<void> }) {
+  const { api, ticket, reload } = view
   const [doomed, setDoomed] = useState<Message>()
+  const [moved, setMoved] = useState<Message>()
   const [most, setMost] = useState(SHOWN)
   const resend = async ({ id }: Message) => {
     const { data } = await api.post<Message>(`/tickets/${ticket.id}/messages/${id}/resend`)
@@ -45,10 +44,23 @@ export function Conversation({
         )}
         {ticket.messages.slice(hidden).map((message) => (
           <li key={message.id}>
-            <OneMessage message={message} resend={() => resend(message)} onDelete={() => setDoomed(message)} />
+            <OneMessage
+              message={message}
+              resend={() => resend(message)}
+              onDelete={() => setDoomed(message)}
+              onSplit={() => setMoved(message)}
+            />
           </li>
         ))}
       </ol>
+      {moved && (
+        <Split
+          {...view}
+          message={moved}
+          later={ticket.messages.slice(ticket.messages.findIndex(({ id }) => id === moved.id) + 1)}
+          onClose={() => setMoved(undefined)}
+        />
+      )}
       {doomed && (
         <Question
           title={t('message.delete_question')}
@@ -72,16 +84,17 @@ function kindOf({ is_internal, direction }: Message): string {
   return is_internal ? 'note' : (direction ?? 'note')
 }
 
-type OneMessageProps = { message: Message; resend: () => Promise<void>; onDelete: () => void }
+type OneMessageProps = { message: Message; resend: () => Promise<void>; onDelete: () => void; onSplit: () => void }
 
-function OneMessage({ message, resend, onDelete }: OneMessageProps) {
+function OneMessage(props: OneMessageProps) {
+  const { message } = props
   const { sender, reply_to, reply_text, body } = message
   const [is_whole, setWhole] = useState(false)
   const is_folded = reply_text !== null && reply_text.trim() !== '' && reply_text.trim() !== body.trim() && !is_whole
   const title = t('message.of', { name: sender.name })
   return (
     <article class={`message ${kindOf(message)}`} aria-label={title}>
-      <MessageHead message={message} resend={resend} onDelete={onDelete} />
+      <MessageHead {...props} />
       {is_folded ? (
         <p class="text" dir="auto">
           {reply_text}
@@ -108,7 +121,7 @@ function OneMessage({ message, resend, onDelete }: OneMessageProps) {
   )
 }
 
-function MessageHead({ message, resend, onDelete }: OneMessageProps) {
+function MessageHead({ message, resend, onDelete, onSplit }: OneMessageProps) {
   const { sender, created_at, is_internal, auto_reply, email_recipients } = message
   const is_failed = email_recipients.some(({ status }) => status === 'failed' || status === 'bounced')
   return (
@@ -127,6 +140,7 @@ function MessageHead({ message, resend, onDelete }: OneMessageProps) {
         </Action>
       )}
       <Time at={created_at} />
+      <Button kind="bare" icon={SplitIcon} label={t('split.of', { name: sender.name })} onClick={onSplit} />
       <Button kind="bare" icon={Trash2} label={t('message.delete_of', { name: sender.name })} onClick={onDelete} />
     </header>
   )

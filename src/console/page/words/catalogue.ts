@@ -5,7 +5,7 @@
 import type { ComponentChildren } from 'preact'
 import { withoutTurns } from '../direction'
 import { english } from './english'
-import type { Forms } from './translated'
+import type { Forms, Refusals } from './translated'
 
 type Catalogue = Record<Key, string | Forms>
 type Key = keyof typeof english
@@ -20,9 +20,16 @@ export type PlainKey = { [K in Key]: [NamesOf<K>] extends [never] ? K : never }[
 type Values<K extends Key, V> = [NamesOf<K>] extends [never] ? [] : [values: Record<NamesOf<K>, V>]
 
 /** Languages other than English, each in a file of its own that is loaded when it is needed. */
-const OTHERS: Record<string, () => Promise<Catalogue>> = { de: async () => (await import('./german')).german }
+const OTHERS: Record<string, () => Promise<{ texts: Catalogue; refusals: Refusals }>> = {
+  de: async () => {
+    const { german, refusalsGerman } = await import('./german')
+    return { texts: german, refusals: refusalsGerman }
+  },
+}
 
 let catalogue: Catalogue = english
+/** The API speaks English itself. */
+let refusals: Refusals | undefined
 let plural = new Intl.PluralRules('en')
 
 /** Chooses the first language of the browser that the page has, before anything is drawn. */
@@ -30,7 +37,8 @@ export async function chooseLanguage(): Promise<void> {
   for (const locale of locales()) {
     const { language } = new Intl.Locale(locale)
     if (language !== 'en' && !OTHERS[language]) continue
-    if (OTHERS[language]) catalogue = await OTHERS[language]()
+    const other = await OTHERS[language]?.()
+    if (other) ({ texts: catalogue, refusals } = other)
     plural = new Intl.PluralRules(language)
     document.documentElement.lang = language
     return
@@ -52,6 +60,19 @@ export function t<K extends Key>(key: K, ...[values]: Values<K, string | number>
 /** A text with values that are elements, such as a link. */
 export function rich<K extends Key>(key: K, ...[values]: Values<K, ComponentChildren>): ComponentChildren[] {
   return parts(key, values as Record<string, ComponentChildren> | undefined)
+}
+
+/** An error of the API in the language of the page, as far as it is known. @param message what the API says */
+export function refusalText(code: string, message: string): string {
+  return refusals?.codes[code] ?? message
+}
+
+/** What the API says of a field, in the language of the page. @param code that of the whole answer */
+export function faultText(code: string, message: string): string {
+  const sentence = message.replace(/, or null$/, '')
+  const known = refusals?.fields.find(([pattern]) => pattern.test(sentence))
+  if (known) return sentence.replace(...known)
+  return code === 'VALIDATION_ERROR' ? message : refusalText(code, message)
 }
 
 function parts<T>(key: Key, values: Record<string, T> | undefined): (string | T)[] {

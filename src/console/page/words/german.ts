@@ -5,6 +5,9 @@ import { frameGerman } from './frame-german'
 import { inboxGerman } from './inbox-german'
 import { mailGerman } from './mail-german'
 import { operationGerman } from './operation-german'
+
+export { refusalsGerman } from './refusals-german'
+
 import { settingsGerman } from './settings-german'
 import { talkGerman } from './talk-german'
 

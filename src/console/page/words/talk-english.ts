@@ -28,6 +28,13 @@ export const talkEnglish = {
     other: '{count} images are not loaded, because that tells the sender that you read this.',
   },
   'message.show_images': 'Show images',
+  'split.of': 'Move to a new ticket: the message of {name}',
+  'split.title': 'Move to a new ticket',
+  'split.means': 'The message goes from {ticket} to a ticket of its own. Answers to it arrive there.',
+  'split.later': { one: 'Move the later message, too', other: 'Move the {count} later messages, too' },
+  'split.open': 'Open the ticket',
+  'split.done': { one: 'The message is in {ticket} now.', other: '{count} messages are in {ticket} now.' },
+
   'email.sent': 'sent',
   'email.queued': 'waits to be sent',
   'email.failed': 'failed',

@@ -32,6 +32,13 @@ export const talkGerman: Translated<typeof talkEnglish> = {
     other: '{count} Bilder sind nicht geladen, weil das dem Absender verrät, dass Sie dies lesen.',
   },
   'message.show_images': 'Bilder zeigen',
+  'split.of': 'In ein neues Ticket: Nachricht von {name}',
+  'split.title': 'In ein neues Ticket verschieben',
+  'split.means': 'Die Nachricht kommt von {ticket} in ein eigenes Ticket. Antworten auf sie kommen dort an.',
+  'split.later': { one: 'Auch die spätere Nachricht verschieben', other: 'Auch die {count} späteren verschieben' },
+  'split.open': 'Ticket öffnen',
+  'split.done': { one: 'Die Nachricht ist jetzt in {ticket}.', other: '{count} Nachrichten sind jetzt in {ticket}.' },
+
   'email.sent': 'gesendet',
   'email.queued': 'wartet auf das Senden',
   'email.failed': 'fehlgeschlagen',

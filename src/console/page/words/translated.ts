@@ -4,3 +4,5 @@
 export type Forms = Record<'one' | 'other', string>
 /** The same keys, with forms where the English has them. */
 export type Translated<T> = { readonly [K in keyof T]: T[K] extends string ? string : Forms }
+/** What the API says, by the codes of its errors, and by the sentences about fields. */
+export type Refusals = { codes: Record<string, string>; fields: [sentence: RegExp, translation: string][] }
