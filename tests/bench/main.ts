@@ -1,10 +1,11 @@
 /**
  * Runs `bun run bench [section ...] [--fresh]`: measures the product beside the bare limits of the same work, in one
- * run, and compares it with what is aimed at. Sections: latency, load, beside, mail, memory; without one, all of these
- * but beside. `memory` runs load and mail too. `outbox`, `cluster` and `streams` run alone: the tops of their files say
- * what they measure.
+ * run, and compares it with what is aimed at. Sections: latency, load, beside, mail, memory, console; without one, all
+ * of these but beside and console. `memory` runs load and mail too. `outbox`, `cluster` and `streams` run alone: the
+ * tops of their files say what they measure.
  *
- * --fresh makes the data set anew. BENCH_ORGS: sizes of organizations, default 1000000x1,100000x1,10000x1,2000x50.
+ * --fresh makes the data set anew. BENCH_ORGS: sizes of organizations, default 1000000x1,100000x1,10000x1,2000x50, of
+ * `console` by itself 100000x1.
  * BENCH_DIR: where data sets are kept, default /tmp/deskwire-bench. Shorter runs: BENCH_SECONDS (5), BENCH_ROUNDS (3),
  * BENCH_MESSAGES (4000), BENCH_LATENCY_MS (700), BENCH_REST_MS (15000).
  */
@@ -14,6 +15,7 @@ import path from 'node:path'
 import { parseArgs } from 'node:util'
 import { startDns } from '../support/dns'
 import { benchBeside } from './beside'
+import { benchConsole } from './console'
 import { benchLatency } from './latency'
 import { benchLoad } from './load'
 import { benchMail } from './mail'
@@ -23,17 +25,16 @@ import { type Rig, startRig } from './rig'
 import { makeDataSet } from './volume/data-set'
 import { readSizes } from './volume/fill'
 
-const SECTIONS = ['latency', 'load', 'beside', 'mail', 'memory']
+const SECTIONS = ['latency', 'load', 'beside', 'mail', 'memory', 'console']
 const ALONE = ['outbox', 'cluster', 'streams']
 const BY_DEFAULT = ['latency', 'load', 'mail', 'memory']
-const ORGS = process.env.BENCH_ORGS ?? '1000000x1,100000x1,10000x1,2000x50'
-
 const { values: options, positionals } = parseArgs({
   args: process.argv.slice(2),
   allowPositionals: true,
   options: { fresh: { type: 'boolean', default: false } },
 })
 const names = positionals.length > 0 ? positionals : BY_DEFAULT
+const ORGS = process.env.BENCH_ORGS ?? (names.join() === 'console' ? '100000x1' : '1000000x1,100000x1,10000x1,2000x50')
 const unknown = names.filter((name) => ![...SECTIONS, ...ALONE].includes(name))
 if (unknown.length > 0) throw new Error(`bench what? One of ${[...SECTIONS, ...ALONE].join(', ')}`)
 
@@ -81,6 +82,7 @@ async function runSections(): Promise<void> {
     memory.note('after a rest', rig.memory())
     memory.print()
   }
+  if (isAsked('console')) await benchConsole(rig)
   await rig.stop()
   printUnmet()
 }

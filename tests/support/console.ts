@@ -22,6 +22,11 @@ export function whyNoConsole(): string | undefined {
   return existsSync(CHROMIUM) ? undefined : `${CHROMIUM} is missing`
 }
 
+/** Chromium without a window. */
+export function startBrowser(): Promise<Browser> {
+  return chromium.launch({ executablePath: CHROMIUM, args: FLAGS, timeout: TIMEOUT_MS })
+}
+
 export type StartedConsole = {
   /** The one that runs now. */
   service(): Service
@@ -47,11 +52,7 @@ export async function startConsole(
 ): Promise<StartedConsole> {
   const DATA_DIR = path.join(tmpdir(), `console-${crypto.randomUUID()}`)
   mkdirSync(DATA_DIR, { mode: 0o755 })
-  const [database, sink, browser] = await Promise.all([
-    createDatabase(),
-    startSmtpSink(),
-    chromium.launch({ executablePath: CHROMIUM, args: FLAGS, timeout: TIMEOUT_MS }),
-  ])
+  const [database, sink, browser] = await Promise.all([createDatabase(), startSmtpSink(), startBrowser()])
   const env = {
     DATA_DIR,
     DATABASE_URL: database.url,

@@ -1,0 +1,195 @@
+/**
+ * The console in Chromium: how long the list and a ticket take from a click to the frame that shows them, how long a
+ * typed letter takes, what the first visit loads, if a ticket with 200 messages stalls, and what open pages cost the
+ * service. Settings: BENCH_PAGES (50), BENCH_REST_MS (60000) of open pages.
+ */
+import type { Page } from 'playwright-core'
+import { enter, startBrowser, whyNoConsole } from '../support/console'
+import { clickAndSee, lettersOf, scrollThrough, type Watched, watchPage } from './console-page'
+import { placeOfLargest } from './latency'
+import { type Aim, aimText, printHead, printTable, rounded, verdict } from './report'
+import type { Rig } from './rig'
+import { ADMIN } from './volume/fill'
+import { tenantId } from './volume/tenants'
+
+const PAGES = Number(process.env.BENCH_PAGES ?? 50)
+const REST_MS = Number(process.env.BENCH_REST_MS ?? 60_000)
+/** Pages have read all that they show after this time. */
+const SETTLE_MS = 10_000
+const TICKETS = 20
+const ROUNDS = 3
+const LONG = 200
+const VIEWS = ['mine', 'unassigned', 'open', 'pending', 'resolved', 'all']
+const CLICK: Aim = { at_most: 150 }
+const LETTER: Aim = { at_most: 50 }
+const WORDS = 'Hello Carla, thank you for your patience. The parcel left us today; here is where it is now. '
+
+type Row = [what: string, reached: number, aim?: Aim]
+type Browser = Awaited<ReturnType<typeof startBrowser>>
+
+/** Measures and prints all of it; says so when there is no Chromium. */
+export async function benchConsole(rig: Rig): Promise<void> {
+  printHead(`The console in Chromium, ${Math.max(...rig.sizes)} tickets in the organization`)
+  const reason = whyNoConsole()
+  if (reason) return console.log(`skipped: ${reason}`)
+  const organization_id = tenantId(placeOfLargest(rig.sizes))
+  const long_subject = await addLongTicket(rig, organization_id)
+  const browser = await startBrowser()
+  try {
+    const page = await signIn(rig, browser, organization_id, ADMIN.email)
+    const rows: Row[] = [['first visit, kB compressed', await loadedKilobytes(page), { at_most: 120 }]]
+    rows.push(...(await measureClicks(page)))
+    rows.push(...(await measureLongTicket(page, long_subject)))
+    rows.push(...(await measureTyping(page)))
+    await page.context().close()
+    rows.push(...(await measureOpenPages(rig, browser, organization_id)))
+    printTable(
+      ['What', 'reached', 'aim', ''],
+      rows.map(([what, reached, aim]) => [what, rounded(reached), aimText(aim), verdict(what, reached, aim)]),
+    )
+  } finally {
+    await browser.close()
+  }
+}
+
+/** A page with the list of open tickets, in a profile of its own. */
+async function signIn(rig: Rig, browser: Browser, organization_id: string, email: string): Promise<Page> {
+  const context = await browser.newContext({ viewport: { width: 1600, height: 900 } })
+  await context.addInitScript(watchPage)
+  const page = await context.newPage()
+  await page.goto(`${rig.service.url}/#/${organization_id}/tickets?status=open`)
+  await enter(page, email, ADMIN.password)
+  await page.locator('.list .row').first().waitFor()
+  return page
+}
+
+/** What the page itself has loaded, without answers of the API. */
+function loadedKilobytes(page: Page): Promise<number> {
+  return page.evaluate(() => {
+    const files = performance.getEntries() as PerformanceResourceTiming[]
+    const own = files.filter(({ name, encodedBodySize }) => encodedBodySize > 0 && !name.includes('/api/'))
+    return own.reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0) / 1000
+  })
+}
+
+async function measureClicks(page: Page): Promise<Row[]> {
+  const first = await page.locator('.list .row a').first().evaluate(clickAndSee, 'ticket')
+  const tickets: number[] = []
+  for (let place = 1; place <= TICKETS; place++) {
+    tickets.push(await page.locator('.list .row a').nth(place).evaluate(clickAndSee, 'ticket'))
+  }
+  const lists: number[] = []
+  for (const place of Array.from({ length: ROUNDS }, () => VIEWS.keys()).flatMap((places) => [...places])) {
+    lists.push(await page.locator('.views li a').nth(place).evaluate(clickAndSee, 'list'))
+  }
+  const sections: number[] = []
+  for (let round = 0; round < ROUNDS; round++) {
+    await page.locator('.rail nav a').nth(1).click()
+    await page.locator('.content table').waitFor()
+    sections.push(await page.locator('.rail nav a').first().evaluate(clickAndSee, 'list'))
+  }
+  return [
+    ['first ticket, ms from the click', first, CLICK],
+    ...ofAll(`${tickets.length} tickets, ms from the click`, tickets),
+    ...ofAll(`${lists.length} times another view, ms from the click`, lists),
+    ...ofAll('back from the contacts to the list, ms from the click', sections),
+  ]
+}
+
+function ofAll(what: string, times: number[]): Row[] {
+  const sorted = times.toSorted((a, b) => a - b)
+  return [
+    [`${what}: median`, sorted[Math.floor(sorted.length / 2)]!],
+    [`${what}: longest`, sorted.at(-1)!, CLICK],
+  ]
+}
+
+/** Opens the ticket and goes through all of its messages. */
+async function measureLongTicket(page: Page, subject: string): Promise<Row[]> {
+  await page.locator('.views li a').nth(VIEWS.indexOf('open')).click()
+  const row = page.getByRole('link', { name: subject })
+  await row.waitFor()
+  const opened_ms = await row.evaluate(clickAndSee, 'ticket')
+  await page.waitForTimeout(1000)
+  const at_open = await watched(page)
+  const scrolled = await page.evaluate(scrollThrough)
+  if (scrolled < LONG) throw new Error(`${scrolled} messages were shown`)
+  const at_scroll = await watched(page)
+  return [
+    [`${LONG} messages: ms from the click`, opened_ms, CLICK],
+    [`${LONG} messages: longest task after they are seen, ms`, at_open.longest_task_ms, { at_most: 50 }],
+    [`${LONG} messages: longest task while all are scrolled, ms`, at_scroll.longest_task_ms, { at_most: 50 }],
+  ]
+}
+
+/** Types with the keyboard in the ticket that is open. A letter takes as long as the browser needs to show it. */
+async function measureTyping(page: Page): Promise<Row[]> {
+  const type = async () => {
+    await watched(page)
+    await page.keyboard.type(WORDS.repeat(2), { delay: 20 })
+    return lettersOf(await watched(page))
+  }
+  await page.locator('.composer textarea').focus()
+  const plain = await type()
+  await page.keyboard.press('Control+b')
+  await page.locator('.composer [contenteditable]').waitFor()
+  const rich = await type()
+  await page.locator('[type=search]').focus()
+  const search = await type()
+  return [
+    ['a letter in an answer, longest ms', plain, LETTER],
+    ['a letter in the editor, longest ms', rich, LETTER],
+    ['a letter in the search, longest ms', search, LETTER],
+  ]
+}
+
+/** What the page has noticed since this was asked for. */
+function watched(page: Page): Promise<Watched> {
+  return page.evaluate(() => (globalThis as unknown as { takeWatched(): Watched }).takeWatched())
+}
+
+/** Each page is of another agent and another browser profile, and shows a ticket. */
+async function measureOpenPages(rig: Rig, browser: Browser, organization_id: string): Promise<Row[]> {
+  let requests = 0
+  for (let number = 1; number <= PAGES; number++) {
+    const page = await signIn(rig, browser, organization_id, `agent${number}@org1.example`)
+    page.on('request', () => requests++)
+    await page
+      .locator('.list .row a')
+      .nth(number % 40)
+      .evaluate(clickAndSee, 'ticket')
+  }
+  await Bun.sleep(SETTLE_MS)
+  requests = 0
+  const before = rig.cpu('service')
+  await Bun.sleep(REST_MS)
+  const after = rig.cpu('service')
+  const share = (ms: number) => (100 * ms) / REST_MS
+  const [service, database] = [after.service_ms - before.service_ms, after.database_ms - before.database_ms].map(share)
+  return [
+    [`${PAGES} pages on tickets: service, % of a processor`, service!],
+    [`${PAGES} pages on tickets: PostgreSQL, % of a processor`, database!],
+    [`${PAGES} pages on tickets: both, % of a processor`, service! + database!, { at_most: 2 }],
+    [`${PAGES} pages on tickets: requests a minute of each`, (requests * 60_000) / REST_MS / PAGES],
+  ]
+}
+
+/** Gives an open ticket 200 messages: half of them newsletters in HTML. @returns its subject */
+async function addLongTicket({ sql }: Rig, organization_id: string): Promise<string> {
+  const subject = 'A long conversation of many months'
+  const cell =
+    '<td style="padding:8px;color:#333333;background:#fafafa"><p>Some words about an <a href="https://shop.example/1">offer</a></p></td>'
+  const newsletter = `<table style="width:600px"><tbody>${`<tr>${cell.repeat(3)}</tr>`.repeat(30)}</tbody></table>`
+  const [ticket] = await sql<{ id: string }[]>`
+    update tickets set subject = ${subject} where organization_id = ${organization_id} and id = (
+      select id from tickets where organization_id = ${organization_id} and status = 'open' order by id desc limit 1)
+    returning id`
+  await sql`delete from messages where organization_id = ${organization_id} and ticket_id = ${ticket!.id}`
+  await sql`
+    insert into messages (organization_id, id, ticket_id, is_internal, direction, sender_name, sender_email, body, body_html)
+    select ${organization_id}::uuid, ('01900000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, ${ticket!.id}::uuid,
+      false, case n % 2 when 0 then 'inbound' else 'outbound' end, 'Carla Costa', 'carla@customer.example', 'Some words',
+      case n % 2 when 0 then ${newsletter} else '<p>Thank you. The parcel is on its way.</p><p>Best wishes</p>' end
+    from generate_series(1, ${LONG}::int) n`
+  return subject
+}
