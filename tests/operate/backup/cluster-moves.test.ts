@@ -85,7 +85,8 @@ describe.skipIf(Boolean(WHY_NO_CLUSTER))(`a cluster${WHY_NO_CLUSTER ? ` (${WHY_N
     const before = await rowsOf(source.url)
     const places = { plain: await empty.create(), cluster: await emptyCluster() }
     for (const [name, url] of Object.entries(places)) {
-      await runHere(settingsOf(url, freshFolder()), () => restore(folder))
+      // Without a gap in the ticket numbers all rows are as they were.
+      await runHere(settingsOf(url, freshFolder()), () => restore(folder, 0))
       expect([name, await rowsOf(url)]).toEqual([name, before])
     }
     const { tables } = await distributeDatabase(places.cluster)
@@ -156,6 +157,7 @@ async function rowsOf(url: string): Promise<Record<string, string[]>> {
       from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
       where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and (a.attidentity = '' or a.atttypid <> 'bigint'::regtype)
         and not exists (select from pg_depend d where d.objid = c.oid and d.deptype = 'e')
+        and relname <> 'event_feeds' -- a restore changes it: cursors of before end
       group by 1`
     const contents: Record<string, string[]> = {}
     for (const { name, columns } of tables) {
