@@ -5,6 +5,7 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { readConfig } from '../../../src/base/config'
+import { ERRORS } from '../../../src/base/errors'
 import { SETTINGS } from '../../../src/base/settings/table'
 
 const ROOT = path.join(import.meta.dir, '../../..')
@@ -61,6 +62,17 @@ test('liveness does not look at the database, readiness does', () => {
   const names = ports.map(({ name }: { name: string }) => name)
   const targets = resources.filter(({ kind }) => kind === 'Service').flatMap(({ spec }) => spec.ports)
   for (const { targetPort } of targets) expect(names).toContain(targetPort)
+})
+
+test('what proxies answer by themselves has codes of the API', () => {
+  for (const name of ['nginx.conf', 'haproxy.cfg', 'Caddyfile']) {
+    const bodies = [...read(`${FILES}/${name}`).matchAll(/\{"error":.*?\}\}/g)].map(([body]) => JSON.parse(body))
+    expect(bodies.length).toBeGreaterThan(0)
+    for (const { error } of bodies) {
+      expect(error).toEqual({ code: expect.any(String), message: expect.any(String), details: {} })
+      expect(Object.keys(ERRORS)).toContain(error.code)
+    }
+  }
 })
 
 test('the image and the unit give Bun the settings of the launcher', () => {
