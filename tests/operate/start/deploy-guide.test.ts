@@ -66,7 +66,7 @@ test('liveness does not look at the database, readiness does', () => {
 
 test('what proxies answer by themselves has codes of the API', () => {
   for (const name of ['nginx.conf', 'haproxy.cfg', 'Caddyfile']) {
-    const bodies = [...read(`${FILES}/${name}`).matchAll(/\{"error":.*?\}\}/g)].map(([body]) => JSON.parse(body))
+    const bodies = [...read(`${FILES}/${name}`).matchAll(/\{"error":.*?\}\}\}/g)].map(([body]) => JSON.parse(body))
     expect(bodies.length).toBeGreaterThan(0)
     for (const { error } of bodies) {
       expect(error).toEqual({ code: expect.any(String), message: expect.any(String), details: {} })
