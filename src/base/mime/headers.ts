@@ -43,6 +43,7 @@ export const FIELD = /^[!-9;-~]+[ \t]*:/
 
 /** A longer header is an attack or an accident; the fields that matter come first. */
 const MAX_HEADER_BYTES = 1024 * 1024
+const USUAL_HEADER_BYTES = 16_384
 const MAX_IDS = 1000
 /** Most authors of a message. */
 const MAX_AUTHORS = 20
@@ -216,10 +217,14 @@ export function oneLine(text: string): string {
     .trim()
 }
 
-/** Gives the bytes before the first empty line. */
+const EMPTY_LINE = /\r?\n\r?\n/
+
+/** Gives the bytes before the first empty line, which hardly ever is far from the beginning. */
 export function headerBlock(raw: Uint8Array): Uint8Array {
-  const text = Buffer.from(raw.subarray(0, MAX_HEADER_BYTES)).toString('latin1')
-  const [header = ''] = text.split(/\r?\n\r?\n/, 1)
+  const bytes = Buffer.from(raw.buffer, raw.byteOffset, Math.min(raw.length, MAX_HEADER_BYTES))
+  const start = bytes.toString('latin1', 0, USUAL_HEADER_BYTES)
+  const text = EMPTY_LINE.test(start) ? start : bytes.toString('latin1')
+  const [header = ''] = text.split(EMPTY_LINE, 1)
   const end = fromIndex(header) < 0 ? header.indexOf('\r\r') : -1
   return raw.subarray(0, end < 0 ? header.length : end)
 }
