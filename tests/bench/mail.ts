@@ -1,12 +1,12 @@
 /**
  * Measures mail: messages acknowledged and filed a second, beside the same two libraries that parse it and store
  * nothing, and beside Postfix, where it is installed, that queues it and sends nothing. The service answers a message
- * once it is durable, and files it later. Processor time counts until it is filed.
+ * once it is durable, and files it later. Processor time and the peak of memory count until it is filed.
  */
 
 import { freePort } from '../support/ports'
 import { type Relay, startRelay, whyNoRelay } from '../support/postfix'
-import { type Cpu, cpuOf, cpuOfEach, treeOf } from './processes'
+import { type Cpu, cpuOf, cpuOfEach, type Memory, treeOf } from './processes'
 import { type Aim, aimText, cpuText, printHead, printTable, rounded, verdict } from './report'
 import type { Rig } from './rig'
 import { loadPlace, untilFiled } from './settled'
@@ -17,6 +17,9 @@ const MESSAGES = Number(process.env.BENCH_MESSAGES ?? 4000)
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3)
 const SMALL_BYTES = 5000
 const LARGE_BYTES = 500_000
+const HUGE_BYTES = 25_000_000
+/** Between two looks at the memory, each of which takes 10 ms of a processor. */
+const WATCH_MS = 200
 
 type Row = {
   name: string
@@ -28,6 +31,8 @@ type Row = {
   cpu?: Aim
   /** What is filed, as a share of what Postfix queues. */
   beside_postfix?: Aim
+  /** Of the service, with its processes. Taken in one round. */
+  peak_mb?: Aim
 }
 
 const ROWS: Row[] = [
@@ -60,12 +65,24 @@ const ROWS: Row[] = [
     load: { messages: MESSAGES / 20, bytes: SMALL_BYTES, sessions: 1, connections: 'new' },
     per_s: { at_least: 100 },
   },
+  {
+    name: '24 of 25 MB, 4 sessions',
+    load: { messages: 24, bytes: HUGE_BYTES, sessions: 4, connections: 'kept' },
+    cpu: { at_most: 3000 },
+    peak_mb: { at_most: 400 },
+  },
 ]
 
-type Measured = { acknowledged_per_s: number; filed_per_s: number; cpu: Cpu; generator_ms: number }
+type Measured = {
+  acknowledged_per_s: number
+  filed_per_s: number
+  cpu: Cpu
+  generator_ms: number
+  peak: Memory | undefined
+}
 
 /** Whoever takes mail: where it listens, what it has used of the processor, and when it is done with what it took. */
-type Taker = { port: number; cpu(): Cpu; done(): Promise<void> | undefined }
+type Taker = { port: number; cpu(): Cpu; memory?(): Memory; done(): Promise<void> | undefined }
 
 export async function benchMail(rig: Rig): Promise<void> {
   const place = loadPlace(rig.sizes)
@@ -77,15 +94,18 @@ export async function benchMail(rig: Rig): Promise<void> {
   const printed = []
   for (const row of ROWS) printed.push(...(await measureRow(rig, tenantMailbox(place), row, postfix)))
   const header = ['Mail', 'acknowledged per s', 'filed per s', 'bare per s', 'ratio filed', 'aim', '']
-  printTable([...header, 'CPU ms service + database', 'aim', '', 'bare CPU ms', 'CPU ms generator'], printed)
+  printTable(
+    [...header, 'CPU ms service + database', 'aim', '', 'bare CPU ms', 'CPU ms generator', 'peak MB', ''],
+    printed,
+  )
 }
 
 /** @returns the row of the product, and that of Postfix */
 async function measureRow(rig: Rig, recipient: string, row: Row, postfix?: Relay): Promise<string[][]> {
   const turns: { product: Measured; bare: Measured; queued: Measured | undefined }[] = []
   const load = { ...row.load, recipient }
-  for (let round = 0; round < ROUNDS; round++) {
-    const product = await measure(ourTaker(rig), load)
+  for (let round = 0; round < (row.peak_mb ? 1 : ROUNDS); round++) {
+    const product = await measure(ourTaker(rig, row.peak_mb ? 'watched' : undefined), load)
     const bare = await measure(bareTaker(rig), load)
     turns.push({ product, bare, queued: postfix && row.beside_postfix && (await measure(takerOf(postfix), load)) })
   }
@@ -106,6 +126,8 @@ async function measureRow(rig: Rig, recipient: string, row: Row, postfix?: Relay
     verdict(`mail, ${row.name}, processor time`, product.cpu.service_ms + product.cpu.database_ms, row.cpu),
     rounded(bare.cpu.service_ms),
     rounded(product.generator_ms),
+    product.peak ? `${rounded(product.peak.service_mb)}, aim ${aimText(row.peak_mb)}` : '',
+    product.peak ? verdict(`mail, ${row.name}, peak of memory`, product.peak.service_mb, row.peak_mb) : '',
   ]
   return queued ? [cells, postfixCells(row, product, queued)] : [cells]
 }
@@ -124,11 +146,14 @@ function postfixCells(row: Row, product: Measured, queued: Measured): string[] {
     ...['', '', ''],
     rounded(queued.cpu.service_ms),
     rounded(queued.generator_ms),
+    ...['', ''],
   ]
 }
 
-function ourTaker(rig: Rig): Taker {
-  return { port: rig.service.smtp_port, cpu: () => rig.cpu('service'), done: () => untilFiled(rig.sql) }
+/** @param memory `watched`: its peak is measured */
+function ourTaker(rig: Rig, memory?: 'watched'): Taker {
+  const taker = { port: rig.service.smtp_port, cpu: () => rig.cpu('service'), done: () => untilFiled(rig.sql) }
+  return memory ? { ...taker, memory: () => rig.memory() } : taker
 }
 
 function bareTaker(rig: Rig): Taker {
@@ -139,19 +164,26 @@ function takerOf({ port, pid }: Relay): Taker {
   return { port, cpu: () => cpuOf(treeOf(pid), []), done: () => undefined }
 }
 
-async function measure({ port, cpu, done }: Taker, given: Omit<SmtpLoad, 'port'>): Promise<Measured> {
+async function measure({ port, cpu, memory, done }: Taker, given: Omit<SmtpLoad, 'port'>): Promise<Measured> {
   const load = { ...given, port }
   await sendSmtpLoad({ ...load, messages: Math.max(load.sessions, Math.ceil(load.messages / 20)) })
   await done()
   const before = cpu()
+  let peak = memory?.()
+  const watch = setInterval(() => {
+    const now = memory?.()
+    if (now && peak && now.service_mb > peak.service_mb) peak = now
+  }, WATCH_MS)
   const started_ms = performance.now()
   const { seconds, generator_ms } = await sendSmtpLoad(load)
   await done()
   const filed_s = (performance.now() - started_ms) / 1000
+  clearInterval(watch)
   return {
     acknowledged_per_s: load.messages / seconds,
     filed_per_s: load.messages / filed_s,
     cpu: cpuOfEach(before, cpu(), load.messages),
     generator_ms,
+    peak,
   }
 }
