@@ -83,20 +83,23 @@ const HEADERS = {
   'cross-origin-opener-policy': 'same-origin',
 }
 
+/** Each message has a frame: not every one of them asks again. */
+const FOR_A_WHILE = { 'cache-control': 'private, max-age=600' }
+
 /** Routes of the console, or of the page in its place. */
 export const consoleRoutes = new Elysia({ name: 'console', detail: { hide: true, permission: 'anyone' } })
   .get('/', () => (config.CONSOLE === 'on' ? page(HTML, PAGE_POLICY) : page(OFF, "default-src 'none'")))
-  .get('/console/frame', () => page(FRAME, framePolicy("'self' data:")))
-  .get('/console/frame-with-images', () => page(FRAME, framePolicy("'self' data: https:")))
+  .get('/console/frame', () => page(FRAME, framePolicy("'self' data:"), FOR_A_WHILE))
+  .get('/console/frame-with-images', () => page(FRAME, framePolicy("'self' data: https:"), FOR_A_WHILE))
   .get('/console/icon.svg', ({ request }) => {
     const count = Number(new URL(request.url).searchParams.get('count')) || 0
     return new Response(icon(count), { headers: { ...HEADERS, 'content-type': 'image/svg+xml' } })
   })
   .get('/console/:file', ({ request, params }) => asset(request, params.file))
 
-function page(html: string, policy: string): Response {
+function page(html: string, policy: string, headers = {}): Response {
   return new Response(html, {
-    headers: { ...HEADERS, 'content-type': 'text/html; charset=utf-8', 'content-security-policy': policy },
+    headers: { ...HEADERS, ...headers, 'content-type': 'text/html; charset=utf-8', 'content-security-policy': policy },
   })
 }
 
@@ -105,7 +108,8 @@ async function asset(request: Request, name: string): Promise<Response> {
   const found = (await bundle()).get(name)
   if (!found) throw new NotFoundError()
   const { plain, packed, tag, type } = found
-  const headers = { ...HEADERS, 'content-type': type, etag: tag, vary: 'accept-encoding' }
+  const kept = name === 'frame.css' ? FOR_A_WHILE : {}
+  const headers = { ...HEADERS, ...kept, 'content-type': type, etag: tag, vary: 'accept-encoding' }
   if (request.headers.get('if-none-match') === tag) return new Response(null, { status: 304, headers })
   if (!/\bgzip\b/.test(request.headers.get('accept-encoding') ?? '')) return new Response(plain, { headers })
   return new Response(packed, { headers: { ...headers, 'content-encoding': 'gzip' } })

@@ -77,7 +77,7 @@ describe.skipIf(reason !== undefined)('the inbox', () => {
     await page.getByRole('button', { name: 'Internal note' }).click()
     await page.getByPlaceholder('Only the team sees this').fill('She is new here.')
     await page.getByRole('button', { name: 'Add the note' }).click()
-    await page.frameLocator('iframe').last().getByText('She is new here.').waitFor()
+    await page.locator('.message-text', { hasText: 'She is new here.' }).waitFor()
     await choose(page, 'Assignee', 'Admin (you)')
     await page.getByText('Assigned to: Admin.').waitFor()
     await choose(page, 'Labels', 'New label')

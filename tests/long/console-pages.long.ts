@@ -126,20 +126,13 @@ describe.skipIf(reason !== undefined)('every page', () => {
     }
     const page = await desk.open()
     await openTicket(page, 'For the files')
-    await page.frameLocator('.message iframe').last().getByText('Page 12.').waitFor()
+    await page.locator('.message-text', { hasText: 'Page 12.' }).waitFor()
     await page.emulateMedia({ media: 'print' })
     expect(
       await page.locator('button:visible:not(.properties > *), input:visible, textarea:visible, nav:visible').count(),
     ).toBe(0)
     await page.getByRole('heading', { name: 'For the files' }).waitFor()
-    for (const text of ['Page 1.', 'Page 12.']) {
-      await page
-        .locator('.message iframe')
-        .nth(text === 'Page 1.' ? 0 : 11)
-        .contentFrame()
-        .getByText(text)
-        .waitFor()
-    }
+    for (const text of ['Page 1.', 'Page 12.']) await page.locator('.message-text', { hasText: text }).waitFor()
     const pdf = await page.pdf()
     expect(pdf.toString('latin1').match(/\/Type\s*\/Page\b/g)!.length).toBeGreaterThan(1)
     await page.context().close()

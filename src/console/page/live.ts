@@ -8,7 +8,7 @@ import { following, onEvent, type Told } from './events'
 
 export const EVERY_MS = 5000
 /** For what has no event of its own, such as a changed name. */
-const RARELY_MS = 300_000
+const RARELY_MS = 900_000
 /** Events of one change come together. */
 const SOON_MS = 100
 /** Events without a rest are heeded so often at first, then ever more seldom. */
@@ -118,8 +118,8 @@ function keepNew(
 const TOGETHER_MS = 500
 
 /**
- * Reads at once, soon after events about tickets but not more often than every `least_ms`, and every `idle_ms`, while
- * the page is not seen, too. @returns what ends it
+ * Reads at once, soon after events about tickets but not more often than every `least_ms`, and every `idle_ms` while no
+ * events come, while the page is not seen, too. @returns what ends it
  */
 export function readNowAndThen(read: () => unknown, least_ms: number, idle_ms: number): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -136,7 +136,7 @@ export function readNowAndThen(read: () => unknown, least_ms: number, idle_ms: n
     if (!is_about) return
     timer ??= setTimeout(run, Math.max(TOGETHER_MS, read_ms + least_ms - performance.now()))
   }
-  const idle = setInterval(run, idle_ms)
+  const idle = setInterval(() => (following.value && performance.now() - read_ms < RARELY_MS) || run(), idle_ms)
   const end = onEvent(onTold)
   run()
   return () => {

@@ -13,7 +13,7 @@ import { MessageFrame } from './message-frame'
 import type { Writing } from './writing'
 
 /** Drafts have no events. */
-const EVERY_MS = 30_000
+const EVERY_MS = 60_000
 
 /** Of the reply, and of the note. */
 type Kinds = readonly [Writing, Writing]
