@@ -58,7 +58,7 @@ async function measureClaims(explaining: Explaining): Promise<Measured[]> {
   for (const mode of ['force_custom_plan', 'force_generic_plan']) {
     const { organization_id, lanes } = await fillOutbox(sql)
     await sql`select set_config('plan_cache_mode', ${mode}, false)`
-    const [head, all] = await plansOf(() => findDueLanes(sql, 'webhook'))
+    const [head, all] = await plansOf(() => findDueLanes(sql, 'webhook', 0))
     const [lease] = await plansOf(() =>
       claim(
         sql,

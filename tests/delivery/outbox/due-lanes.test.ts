@@ -4,7 +4,7 @@ import { newId } from '../../../src/base/db/columns'
 import { connection, driverPool } from '../../../src/base/db/pool'
 import type { Sql } from '../../../src/base/db/transact'
 import { claim } from '../../../src/delivery/outbox/claim'
-import { DueLanes } from '../../../src/delivery/outbox/due-lanes'
+import { DueLanes, findDueLanes } from '../../../src/delivery/outbox/due-lanes'
 import { startApi, stopApi } from '../../support/api'
 import { nodeUrls } from '../../support/cluster'
 import { openExplaining, pagesOf } from '../../support/explaining'
@@ -32,14 +32,14 @@ async function enqueue(rows = 1, age_s = 0) {
   return { organization_id, lane_id }
 }
 
-/** The connection, where a look at all organizations takes some time. */
-function slowLooks(): Sql {
+/** The connection, where looks take some time. @param isSlow tells which, by where they begin */
+function slowLooks(isSlow: (since_s: unknown) => boolean = () => true): Sql {
   const { sql } = connection()
   return new Proxy(sql, {
     apply(target, self, given: Parameters<Sql>) {
       const query = Reflect.apply(target, self, given)
       const is_look = given[0].raw?.join('').includes('bool_or(attempts > 0)')
-      return is_look ? Bun.sleep(200).then(() => query) : query
+      return is_look && isSlow(given[2]) ? Bun.sleep(200).then(() => query) : query
     },
   })
 }
@@ -60,6 +60,34 @@ test('while a look at all rests, the organizations that were given work are look
     expect((await lanesOf(due)).toSorted()).toEqual([first.lane_id, told.lane_id].toSorted())
     due.hurry()
     expect((await lanesOf(due)).toSorted()).toEqual([first.lane_id, told.lane_id, untold.lane_id].toSorted())
+  } finally {
+    due.stop()
+  }
+})
+
+test('while a whole look rests, others begin a second before the work that was found', async () => {
+  let is_held = false
+  const due = new DueLanes(
+    slowLooks((since_s) => is_held && since_s === 0),
+    'webhook',
+    () => {},
+  )
+  try {
+    const first = await enqueue()
+    expect(await lanesOf(due)).toEqual([first.lane_id])
+    is_held = true
+    due.hurry()
+    due.expect()
+    expect(await lanesOf(due)).toEqual([first.lane_id])
+    const [young, expired] = [await enqueue(), await enqueue(1, 60_000)]
+    const found = async () => {
+      due.expect()
+      return lanesOf(due)
+    }
+    await until('the young work is found', async () => (await found()).includes(young.lane_id))
+    expect(await found()).not.toContain(expired.lane_id)
+    due.hurry()
+    expect(await found()).toContain(expired.lane_id)
   } finally {
     due.stop()
   }
@@ -86,7 +114,7 @@ test('the look at those that were given work wakes its worker when it is time', 
 })
 
 test.skipIf(nodeUrls() !== undefined)(
-  'beside a transaction that is held open a claim does not read what is finished',
+  'beside a transaction that is held open neither a claim nor a look reads what is finished',
   async () => {
     const { sql } = connection()
     const { organization_id, lane_id } = await enqueue(5000)
@@ -101,12 +129,16 @@ test.skipIf(nodeUrls() !== undefined)(
       const [lane] = await due.look(isUnknown)
       due.stop()
       await explaining.start()
-      const [with_look, without] = await explaining.plansOf(async () => {
+      const [with_look, without, look, whole_look] = await explaining.plansOf(async () => {
         await claim(explaining.sql, 'webhook', organization_id, [{ ...lane!, room: 1 }], newId())
         await claim(explaining.sql, 'webhook', organization_id, [{ lane_id, room: 1 }], newId())
+        await findDueLanes(explaining.sql, 'webhook', lane!.oldest_s)
+        await findDueLanes(explaining.sql, 'webhook', 0)
       })
       expect(pagesOf(with_look!)).toBeLessThan(30)
       expect(pagesOf(without!)).toBeGreaterThan(100)
+      expect(pagesOf(look!)).toBeLessThan(30)
+      expect(pagesOf(whole_look!)).toBeGreaterThan(100)
     } finally {
       await holder`rollback`
       holder.release()
