@@ -193,6 +193,19 @@ describe.skipIf(reason !== undefined)('by the keyboard', () => {
     await page.locator('.row.is-new').first().waitFor()
   })
 
+  test('what was looked at in one tab is not new in the other', async () => {
+    const one = await desk.open()
+    const other = await one.context().newPage()
+    await other.goto(desk.service().url)
+    await other.locator('.rail nav').waitFor()
+    await desk.mail('New in both tabs')
+    const isNew = (page: Page) => page.locator('.row.is-new', { hasText: 'New in both tabs' })
+    await Promise.all([one, other].map((page) => isNew(page).waitFor()))
+    await openTicket(one, 'New in both tabs')
+    await isNew(other).waitFor({ state: 'detached' })
+    await one.context().close()
+  })
+
   test('speaks German, and stands in both directions without a scroll bar', async () => {
     const context = await desk.profile({ locale: 'de-DE' })
     const one = await context.newPage()
