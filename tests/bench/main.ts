@@ -1,8 +1,8 @@
 /**
  * Runs `bun run bench [section ...] [--fresh]`: measures the product beside the bare limits of the same work, in one
  * run, and compares it with what is aimed at. Sections: latency, load, beside, mail, memory, console; without one, all
- * of these but beside and console. `memory` runs load and mail too. `outbox`, `cluster` and `streams` run alone: the
- * tops of their files say what they measure.
+ * of these but beside and console. `memory` runs load and mail too. `outbox`, `cluster`, `streams` and `backup` run
+ * alone: the tops of their files say what they measure.
  *
  * --fresh makes the data set anew. BENCH_ORGS: sizes of organizations, default 1000000x1,100000x1,10000x1,2000x50, of
  * `console` by itself 100000x1.
@@ -26,7 +26,7 @@ import { makeDataSet } from './volume/data-set'
 import { readSizes } from './volume/fill'
 
 const SECTIONS = ['latency', 'load', 'beside', 'mail', 'memory', 'console']
-const ALONE = ['outbox', 'cluster', 'streams']
+const ALONE = ['outbox', 'cluster', 'streams', 'backup']
 const BY_DEFAULT = ['latency', 'load', 'mail', 'memory']
 const { values: options, positionals } = parseArgs({
   args: process.argv.slice(2),

@@ -268,6 +268,7 @@ test('after a restart a change is in the backup in time, and a target that was s
 
   expect(spawnSync('cp', ['-a', BACKUP_TO, `${BACKUP_TO}-before`]).status).toBe(0)
   await create('Set back')
+  const lost = new Date().toISOString()
   await untilCovered(DATA_DIR)
   fs.renameSync(BACKUP_TO, `${BACKUP_TO}-after`)
   fs.renameSync(`${BACKUP_TO}-before`, BACKUP_TO)
@@ -275,6 +276,8 @@ test('after a restart a change is in the backup in time, and a target that was s
   await untilCovered(DATA_DIR)
   await service.kill()
   await expectTickets(settings, 'again-twice', ['After the restart', 'Set back'])
+  const earlier = await restoreTo(path.join(base, 'again-lost'), BACKUP_TO, ['--until', lost])
+  expect(earlier).toMatchObject({ code: 0, stderr: expect.stringContaining('the log ends with the change of') })
 })
 
 /** Restores beside, to what the backup has. */

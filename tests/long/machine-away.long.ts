@@ -4,6 +4,7 @@ import { mkdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import postgres from 'postgres'
+import { fires, PROMTOOL, scrape } from '../support/alert-evaluation'
 import { type Machine, type Machines, startMachines, WHY_NO_MACHINES } from '../support/citus-machines'
 import { freePort } from '../support/ports'
 import { type Receiver, startReceiver } from '../support/receiver'
@@ -82,9 +83,11 @@ check(
       expect(code).toBe(250)
       load.mailed.get(tenant.id)!.add(subject)
     }
+    const before = await scrape(metrics_url)
     const start_ms = performance.now()
     await away.crash()
     const retry = await checkWhileAway(load)
+    const during = [await scrape(metrics_url), await scrape(metrics_url)] as const
     await until('the log says once more that the node is away', () => linesOf(log_start, REMINDER).length >= 2)
     expect(faultsOf(load.since(start_ms), here)).toEqual([])
     expect((await authenticate('login', ADMIN)).status).toBe(200)
@@ -102,6 +105,9 @@ check(
     await checkReturn(load, retry, log_start)
     await checkListed(one)
     await checkListed(both)
+    if (!PROMTOOL) return console.log('promtool is not installed: DeskwireMachineAway is not evaluated')
+    const fired = fires('DeskwireMachineAway', before, [...during], await scrape(metrics_url))
+    expect(fired).toEqual({ during: true, after: false })
   },
   900_000,
 )

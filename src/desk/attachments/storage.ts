@@ -44,7 +44,7 @@ export function fileStore(root: string, after_fault: 'remove' | 'leave' = 'remov
       try {
         const handle = await openToWrite(partial).catch(async (error) => {
           if (error.code !== 'ENOENT') throw error
-          await makeFolder(root, folder)
+          await makeFolder(folder)
           return openToWrite(partial)
         })
         const stored = await writeFile(handle, bytes)
@@ -133,10 +133,14 @@ export function openBucket(place: string, access: S3Options): { client: S3Client
   return { client: new S3Client({ bucket: hostname, ...access }), prefix: pathname.replace(/^\/+|\/+$/g, '') }
 }
 
-/** Makes the folder of a key, durably. */
-async function makeFolder(root: string, folder: string): Promise<void> {
+/** Makes the folder of a key, durably. A folder that was there may be in one that this user cannot read. */
+async function makeFolder(folder: string): Promise<void> {
   const made = await mkdir(folder, { recursive: true, mode: 0o700 })
-  if (made) await Promise.all([folder, root].map((inner) => flushFolder(path.dirname(inner))))
+  if (!made) return
+  const first = path.resolve(made)
+  for (let inner = path.resolve(folder); inner.length >= first.length; inner = path.dirname(inner)) {
+    await flushFolder(path.dirname(inner))
+  }
 }
 
 /** Writes bytes, flushes them and closes the file. */

@@ -4,10 +4,13 @@
  * next restore begins anew.
  */
 import path from 'node:path'
+import { config } from '../../base/config'
 import { migrateDatabase, tryMigrationLock } from '../../base/db/migrate'
 import { longTransaction, type Session, withSession } from '../../base/db/session'
 import { OperatorError } from '../../base/errors'
+import { makePrivateFolder } from '../../base/process/private-folder'
 import { useSecrets } from '../../base/secrets'
+import { holdOutbox } from '../../delivery/outbox/hold'
 import { openAsItIs } from '../start/database'
 import { dropRoot } from '../start/drop-root'
 import { BackupError, explained } from './backup-error'
@@ -86,9 +89,11 @@ function resultOf({ created_at, release, migration, tables, files }: Manifest): 
 }
 
 async function restoreEverything(manifest: Manifest, numbers_from: number | undefined): Promise<void> {
+  makePrivateFolder(config.DATA_DIR)
   const database = await openAsItIs('create')
   try {
     await fillAlone(database.target, manifest, numbers_from)
+    holdOutbox()
     endRestore()
     await migrateRestored(database.target)
   } finally {

@@ -51,8 +51,10 @@ export function copyBase(options: Options): Promise<Copied> {
   })
 }
 
-/** @returns what waits until so many bytes may have been read @throws the reason of the signal */
-function pacer(signal: AbortSignal): (bytes: number) => Promise<void> {
+/** Waits until so many bytes may have been read. @throws the reason of the signal */
+export type Pace = (bytes: number) => Promise<void>
+
+export function pacer(signal: AbortSignal): Pace {
   const started_ms = performance.now()
   let sum = 0
   return async (bytes) => {

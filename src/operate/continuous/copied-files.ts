@@ -9,7 +9,9 @@ import { log } from '../../base/log'
 import { firstIdAt } from '../../base/shapes/ids'
 import { openStore } from '../../desk/attachments/storage'
 import { isStorageKey } from '../../desk/attachments/storage-key'
+import type { Bytes } from '../../desk/attachments/store'
 import { copyNames, inOrder, type Named, openIfThere, readNamed } from '../backup/stored-files'
+import type { Pace } from './base-copy'
 import { FILES, fileName } from './chain-manifest'
 import type { Vault } from './vault'
 
@@ -48,8 +50,8 @@ export class CopiedFiles {
     for (const key of this.#done) if (timeOfKey(key) < this.#from_ms - SLACK_MS) this.#done.delete(key)
   }
 
-  /** Copies all files of a list that the target lacks. @param list the list of a base copy */
-  async copyMissing(list: AsyncIterable<Named>, vault: Vault): Promise<void> {
+  /** Copies all files of a list that the target lacks, at a pace. @param list the list of a base copy */
+  async copyMissing(list: AsyncIterable<Named>, vault: Vault, pace: Pace): Promise<void> {
     const there = vault.target.list(FILES)
     let at = await there.next()
     async function* lacking() {
@@ -58,14 +60,14 @@ export class CopiedFiles {
         if (at.done || at.value.name !== fileName(key)) yield key
       }
     }
-    await this.#copyAll(lacking(), vault)
+    await this.#copyAll(lacking(), vault, pace)
   }
 
-  async #copyAll(keys: Iterable<string> | AsyncIterable<string>, vault: Vault): Promise<void> {
+  async #copyAll(keys: Iterable<string> | AsyncIterable<string>, vault: Vault, pace?: Pace): Promise<void> {
     const from = openStore()
     const copies = inOrder(Readable.from(keys), async (key: string) => {
       const bytes = await openIfThere(from, key)
-      if (bytes) await vault.put(fileName(key), bytes)
+      if (bytes) await vault.put(fileName(key), pace ? paced(bytes, pace) : bytes)
       else this.#noteMissing(key)
       this.#done.add(key)
     })
@@ -86,6 +88,13 @@ export class CopiedFiles {
       }
     }
     this.#knows_target = true
+  }
+}
+
+async function* paced(bytes: Bytes, pace: Pace): AsyncGenerator<Uint8Array> {
+  for await (const piece of bytes instanceof Uint8Array ? [bytes] : bytes) {
+    await pace(piece.length)
+    yield piece
   }
 }
 

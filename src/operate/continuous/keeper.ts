@@ -14,7 +14,7 @@ import { log } from '../../base/log'
 import { pieceSeconds } from '../start/database'
 import { alone } from './alone'
 import { BackupNotes } from './backup-notes'
-import { copyBase } from './base-copy'
+import { copyBase, pacer } from './base-copy'
 import { type OpenChain, resumeChain } from './chain'
 import { type Base, listName, logName, type Manifest, writeManifest } from './chain-manifest'
 import { CopiedFiles, linesOfNames, readList } from './copied-files'
@@ -61,6 +61,8 @@ export class Keeper {
   #copying: { work: Promise<void>; abort: AbortController } | undefined
   #made: { chain_id: string; base: Base } | undefined
   #base_ms = Number.NEGATIVE_INFINITY
+  /** Why the last base copy failed, until there is one. */
+  #base_fault: unknown
   #files_ms = Number.NEGATIVE_INFINITY
   readonly #waker = new ServerWaker()
   #rounds: Promise<void> = Promise.resolve()
@@ -83,7 +85,8 @@ export class Keeper {
 
   /** Makes sure whose the target is. @throws ForeignTargetError, PassphraseError; others while the target is away */
   async claim(): Promise<void> {
-    const vault = await openOwnVault('begin')
+    // A place that was written to is not begun anew: its disk may not be mounted.
+    const vault = await openOwnVault(this.#state.place === config.BACKUP_TO ? 'leave' : 'begin')
     const manifest = await claimTarget(vault, this.#state, this.#writer)
     Object.assign(this.#state, { place: vault.target.place, last_base: lastBase(manifest)?.ended_at })
     this.#notes.write()
@@ -116,7 +119,7 @@ export class Keeper {
     const { signal } = this.#stopping
     while (!signal.aborted) {
       await this.#round().then(
-        () => this.#notes.success(this.#files.missing),
+        () => (this.#base_fault ? this.#noteFailure(this.#base_fault) : this.#notes.success(this.#files.missing)),
         (error) => this.#noteFailure(error),
       )
       const wait_ms = Math.min(ROUND_MS * 2 ** Math.min(this.#notes.failures, 10), ROUND_MOST_MS)
@@ -199,12 +202,14 @@ export class Keeper {
   }
 
   async #addBase(vault: Vault, { chain_id, base }: { chain_id: string; base: Base }): Promise<void> {
-    const before = this.#manifest!.chains
+    // Opens it anew, as a restore will: another process may have taken it, or changed its key.
+    const own = await readOwn(await openOwnVault('leave'), this.#writer)
+    const before = own.chains
     const known = before.find(({ id }) => id === chain_id)
     const chains = known
       ? before.map((chain) => (chain === known ? { ...chain, bases: [...chain.bases, base] } : chain))
       : [...before.map((chain) => this.#ended(chain)), { id: chain_id, bases: [base], ended_at: null }]
-    const manifest = { ...this.#manifest!, chains: keptChains(chains, Date.now()) }
+    const manifest = { ...own, chains: keptChains(chains, Date.now()) }
     await writeManifest(vault, manifest)
     this.#manifest = manifest
     this.#made = undefined
@@ -226,8 +231,9 @@ export class Keeper {
       .then(
         (base) => {
           this.#made = { chain_id, base }
+          this.#base_fault = undefined
         },
-        (error) => this.#dropChain(error),
+        (error) => this.#dropChain(abort.signal.aborted ? undefined : error),
       )
       .finally(() => {
         this.#copying = undefined
@@ -244,14 +250,14 @@ export class Keeper {
       this.#chain ??= { id: chain_id, first, shipped: undefined }
     }
     const copied = this.#database && (await copyBase({ ...this.#database, vault, chain_id, base_id, signal, onBegin }))
-    await this.#files.copyMissing(readList(vault.read(list)), vault)
+    await this.#files.copyMissing(readList(vault.read(list)), vault, pacer(signal))
     return { id: base_id, started_at, ended_at: new Date().toISOString(), parts: 0, bytes: 0, ...copied }
   }
 
   /** A base copy failed. The log of a chain that has no other is of no use. */
   #dropChain(error: unknown): void {
     if (!this.#manifest?.chains.some(({ id }) => id === this.#chain?.id)) this.#chain = undefined
-    if (!this.#stopping.signal.aborted) this.#noteFailure(error)
+    this.#base_fault = error
   }
 
   async #resume({ home }: OwnDatabase, vault: Vault, { postgresql, chains }: Manifest): Promise<void> {

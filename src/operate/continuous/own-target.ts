@@ -20,12 +20,12 @@ export function openOwnVault(if_empty: 'begin' | 'leave'): Promise<Vault> {
 
 /**
  * Takes the target for this process, when it is empty or this service's.
- * @throws ForeignTargetError, PassphraseError
+ * @throws ForeignTargetError; BackupError when what was written there before is away
  */
 export async function claimTarget(vault: Vault, state: BackupState, writer: Writer): Promise<Manifest> {
   const found = await readManifest(vault)
   if (!found && state.place === vault.target.place) {
-    throw new ForeignTargetError(
+    throw new BackupError(
       `the backup in ${state.place} has lost its manifest: is the right disk mounted? To begin anew, run cli backup adopt`,
     )
   }
@@ -39,7 +39,7 @@ export async function claimTarget(vault: Vault, state: BackupState, writer: Writ
 /** Reads the manifest of a target that this process has. @throws ForeignTargetError when another one took it */
 export async function readOwn(vault: Vault, writer: Writer): Promise<Manifest> {
   const found = await readManifest(vault)
-  if (!found) throw new ForeignTargetError(`the backup in ${vault.target.place} has lost its manifest`)
+  if (!found) throw new BackupError(`the backup in ${vault.target.place} has lost its manifest`)
   refuseForeign(vault, found, writer)
   if (found.writer === writer.writer) return found
   throw new ForeignTargetError(

@@ -1,6 +1,6 @@
 /** Removes from a target what no moment of the last BACKUP_KEEP_DAYS needs. */
 import { config } from '../../base/config'
-import { type Chain, listName, type Manifest } from './chain-manifest'
+import { type Chain, FILES, listName, type Manifest } from './chain-manifest'
 import { readList, removeUnneeded } from './copied-files'
 import { isPiece } from './log-pieces'
 import type { Vault } from './vault'
@@ -26,6 +26,7 @@ export async function prune(vault: Vault, { chains }: Manifest): Promise<void> {
   const unneeded: string[] = []
   for await (const { name } of vault.target.list('chains')) if (!isNeeded(name, chains)) unneeded.push(name)
   for (const name of unneeded) await vault.target.remove(name)
+  for (const folder of ['chains', FILES]) await vault.target.removeUnfinished(folder)
   const [chain] = chains
   const base = chain?.bases[0]
   if (!chain || !base) return

@@ -118,6 +118,7 @@ async function fillDataDir(vault: Vault, chosen: Chosen, options: RestoreOptions
   const database = await recover(config.DATA_DIR, chosen.base, options.until_ms)
   try {
     requireAll(unpacked, database)
+    sayIfItEnds(chosen, database, options.until_ms)
     await migrateDatabase(database.owner)
     const files = await withSession(database.owner, async (sql) => {
       await longTransaction(sql, 'isolation level read committed', (inner) =>
@@ -129,6 +130,14 @@ async function fillDataDir(vault: Vault, chosen: Chosen, options: RestoreOptions
   } finally {
     await database.stop()
   }
+}
+
+/** The log of a chain that was given up may end before the time that was asked for. */
+function sayIfItEnds({ chain }: Chosen, { is_all, restored_to }: Recovered, until_ms: number | undefined): void {
+  if (until_ms === undefined || !is_all || !chain.ended_at) return
+  process.stderr.write(
+    `deskwire: the log ends with the change of ${restored_to}: the backup does not have what came between it and --until, if anything did\n`,
+  )
 }
 
 /** Unpacks a base copy, or the one before it when that is damaged. */

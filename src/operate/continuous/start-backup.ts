@@ -1,5 +1,4 @@
 /** Starts the continuous backup with the service. */
-
 import { randomUUID } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
@@ -8,16 +7,25 @@ import type { ConnectionOptions } from '../../base/db/connection-url'
 import { prepareHome } from '../../base/db/embedded/home'
 import { withSession } from '../../base/db/session'
 import { within } from '../../base/flow/within'
-import { log } from '../../base/log'
+import { log, safeError } from '../../base/log'
 import { showBackup } from '../../base/metrics/backup-figures'
 import { wordsOf } from './backup-words'
+import { FILES } from './chain-manifest'
 import { Keeper } from './keeper'
 import { ForeignTargetError, type Writer } from './own-target'
 import { nameOfService, readState, readVerified } from './state'
-import { PassphraseError } from './vault'
+import { KEY, MANIFEST, PassphraseError } from './vault'
 
 /** Longest wait of a start for the target. A target that is away stops nothing. */
 const CLAIM_MS = 10_000
+
+/** What a target holds, and what a file system makes in it. */
+const OBJECTS = new Set([
+  ...[MANIFEST, KEY].flatMap((name) => [name, `${name}.partial`]),
+  'chains',
+  FILES,
+  'lost+found',
+])
 
 /**
  * Starts the backup, when BACKUP_TO is set.
@@ -62,13 +70,44 @@ export async function readWriter(service: string, owner: ConnectionOptions | und
 export function prepareTarget(): string | undefined {
   const { BACKUP_TO, DATA_DIR } = config
   if (!BACKUP_TO || BACKUP_TO.startsWith('s3://')) return undefined
-  if (`${BACKUP_TO}/`.startsWith(`${DATA_DIR}/`)) {
-    throw new ConfigError(`BACKUP_TO ${BACKUP_TO} is in DATA_DIR: what takes one takes the other`)
+  const [place, data] = [placeOf(BACKUP_TO), placeOf(DATA_DIR)]
+  if (isIn(place, data) || isIn(data, place)) {
+    throw new ConfigError(`BACKUP_TO ${BACKUP_TO} and DATA_DIR are one folder, or one is in the other: name another`)
   }
   const found = fs.statSync(BACKUP_TO, { throwIfNoEntry: false })
   if (found && !found.isDirectory()) throw new ConfigError(`BACKUP_TO ${BACKUP_TO} is no folder`)
-  if (!found && fs.existsSync(path.dirname(BACKUP_TO)) && readState()?.place !== BACKUP_TO) {
-    fs.mkdirSync(BACKUP_TO, { mode: 0o700 })
+  if (!found && fs.existsSync(path.dirname(BACKUP_TO)) && readState()?.place !== BACKUP_TO) make(BACKUP_TO)
+  if (!fs.existsSync(BACKUP_TO)) return undefined
+  refuseOthersFiles(BACKUP_TO)
+  return BACKUP_TO
+}
+
+/** Where a path leads, also when its end is not there yet. */
+function placeOf(file: string): string {
+  return fs.existsSync(file) ? fs.realpathSync(file) : path.join(placeOf(path.dirname(file)), path.basename(file))
+}
+
+function isIn(place: string, folder: string): boolean {
+  return `${place}/`.startsWith(`${folder}/`)
+}
+
+function make(folder: string): void {
+  try {
+    fs.mkdirSync(folder, { mode: 0o700 })
+  } catch (error) {
+    throw new ConfigError(`BACKUP_TO ${folder} cannot be made: ${safeError(error).code}`)
   }
-  return fs.existsSync(BACKUP_TO) ? BACKUP_TO : undefined
+}
+
+/** A folder of other things would change hands with them. @throws ConfigError */
+function refuseOthersFiles(folder: string): void {
+  try {
+    const entries = fs.readdirSync(folder)
+    const other = entries.find((entry) => !OBJECTS.has(entry))
+    if (!other || entries.includes(MANIFEST)) return
+    throw new ConfigError(`BACKUP_TO ${folder} holds other files, such as ${other}: name an empty folder`)
+  } catch (error) {
+    // What this user cannot do in it is reported where it is tried.
+    if (error instanceof ConfigError) throw error
+  }
 }

@@ -1,6 +1,6 @@
 /** The place of a continuous backup: a folder or a bucket, with a list of what is there. */
 import type { Stats } from 'node:fs'
-import { lstat, readdir, rmdir, stat } from 'node:fs/promises'
+import { lstat, readdir, rm, rmdir, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { config } from '../../base/config'
 import { isErrno } from '../../base/db/embedded/faults'
@@ -22,6 +22,8 @@ export type Target = Store & {
    * @param after leaves out those up to it
    */
   list(folder: string, after?: string): AsyncGenerator<Listed>
+  /** Removes what a killed process had begun to write in a folder. Nobody may write meanwhile. */
+  removeUnfinished(folder: string): Promise<void>
 }
 
 /**
@@ -56,6 +58,9 @@ export async function isThere(target: Target, name: string): Promise<boolean> {
   }
 }
 
+/** What is being written has no name of its own yet. */
+const PARTIAL = '.partial'
+
 function folderTarget(place: string, root: string): Target {
   const store = fileStore(root, 'leave')
   const put: Store['put'] = async (name, bytes) => {
@@ -82,7 +87,15 @@ function folderTarget(place: string, root: string): Target {
     },
     async *list(folder, after = '') {
       await requireFolder(root, place)
-      for await (const found of filesBelow(root, folder)) if (found.name > after) yield found
+      for await (const found of filesBelow(root, folder))
+        if (found.name > after && !found.name.endsWith(PARTIAL)) yield found
+    },
+    async removeUnfinished(folder) {
+      for await (const { name } of filesBelow(root, folder)) {
+        if (!name.endsWith(PARTIAL)) continue
+        await rm(path.join(root, name), { force: true })
+        await removeEmpty(root, path.dirname(name))
+      }
     },
   }
 }
@@ -96,13 +109,13 @@ async function removeEmpty(root: string, folder: string): Promise<void> {
   if (is_gone) await removeEmpty(root, path.dirname(folder))
 }
 
-/** Lists plain files only: a link would lead elsewhere. What is being written has no name yet. */
+/** Lists plain files only: a link would lead elsewhere. */
 async function* filesBelow(root: string, folder: string): AsyncGenerator<Listed> {
   const entries = await readdir(path.join(root, folder), { withFileTypes: true }).catch(unlessMissing)
   for (const entry of (entries ?? []).toSorted((a, b) => (sortName(a) < sortName(b) ? -1 : 1))) {
     const name = `${folder}/${entry.name}`
     if (entry.isDirectory()) yield* filesBelow(root, name)
-    else if (entry.isFile() && !name.endsWith('.partial')) {
+    else if (entry.isFile()) {
       const found: Stats | undefined = await lstat(path.join(root, name)).catch(unlessMissing)
       if (found) yield { name, size: found.size }
     }
@@ -132,6 +145,8 @@ function bucketTarget(place: string): Target {
     async replace(name, bytes) {
       await answerOf(client.write(nameOf(name), bytes))
     },
+    // A bucket shows no object before it is whole.
+    async removeUnfinished() {},
     async *list(folder, after) {
       let page: string | undefined
       do {

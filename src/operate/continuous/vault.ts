@@ -11,7 +11,8 @@ import { BackupError } from '../backup/backup-error'
 import { type Content, DamagedBackupError, seal, unseal } from './sealed'
 import type { Target } from './target'
 
-const KEY = 'key.age'
+/** Holds the key of the other objects. */
+export const KEY = 'key.age'
 /** Holds what is where, and whose the target is. */
 export const MANIFEST = 'manifest'
 
@@ -51,11 +52,13 @@ export async function openVault(
     return encrypted(target, await openKey(key, passphrase, target.place))
   }
   if (!passphrase) return plain(target)
-  if (if_empty === 'leave' || (await readIfThere(target, MANIFEST))) {
+  if (await readIfThere(target, MANIFEST)) {
     throw new PassphraseError(
       `the backup in ${target.place} is not encrypted, and BACKUP_PASSPHRASE is set: name another place, or set none`,
     )
   }
+  // There is nothing to read, and who leaves it so does not write.
+  if (if_empty === 'leave') return plain(target)
   const identity = await generateX25519Identity()
   const encrypter = new Encrypter()
   encrypter.setScryptWorkFactor(SCRYPT_WORK)

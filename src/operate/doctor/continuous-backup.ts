@@ -20,7 +20,7 @@ function checkState(): Finding[] {
   if (!state) {
     return [warning('There is no continuous backup yet: the service has not run with BACKUP_TO', 'Start the service.')]
   }
-  const { covered_until, error, given_up_at, missing_files = 0 } = state
+  const { covered_until, error, failing_since, given_up_at, missing_files = 0 } = state
   const behind_s = covered_until ? Math.round((Date.now() - Date.parse(covered_until)) / 1000) : undefined
   const why = error ? `: ${error}` : ''
   const findings: Finding[] = []
@@ -29,6 +29,8 @@ function checkState(): Finding[] {
   else if (behind_s > 2 * config.BACKUP_LAG_SECONDS) {
     const message = `The continuous backup is ${counted(behind_s, 'second')} old: what came since is lost with this machine${why}`
     findings.push(failure(message, action, { covered_until }))
+  } else if (failing_since && Date.now() - Date.parse(failing_since) > 2 * config.BACKUP_LAG_SECONDS * 1000) {
+    findings.push(warning(`The backup has failed in part since ${failing_since}${why}`, action))
   }
   if (given_up_at) {
     const message = `The log waited for the backup until BACKUP_SPOOL_BYTES, and was given up at ${given_up_at}: moments since then cannot be restored until there is a new base copy`
