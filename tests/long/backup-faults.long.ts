@@ -9,9 +9,6 @@ import { freePort } from '../support/ports'
 import { type Service, startService, until } from '../support/service'
 
 const PASSPHRASE = 'correct horse battery staple'
-const FAKETIME = ['x86_64', 'aarch64']
-  .map((machine) => `/usr/lib/${machine}-linux-gnu/faketime/libfaketime.so.1`)
-  .find((file) => fs.existsSync(file))
 const base = fs.mkdtempSync(path.join(os.tmpdir(), 'backup-faults-'))
 fs.chmodSync(base, 0o711)
 const running: Service[] = []
@@ -36,15 +33,6 @@ async function start(settings: Record<string, string>): Promise<Service> {
 async function newTicket({ call }: Service, subject: string): Promise<void> {
   const contact = await call('POST', '/contacts', { name: 'Carla', email: `${crypto.randomUUID()}@customer.example` })
   expect((await call('POST', '/tickets', { subject, contact_id: contact.body.data.id })).status).toBe(201)
-}
-
-async function newFile(service: Service): Promise<string> {
-  await service.call('GET', '/auth/me')
-  const form = new FormData()
-  form.set('file', new File(['A file'], 'file.txt'))
-  const headers = { authorization: `Bearer ${service.token()}` }
-  const answer = await fetch(`${service.url}/api/v1/attachments`, { method: 'POST', headers, body: form })
-  return ((await answer.json()) as { data: { id: string } }).data.id
 }
 
 /** Restores beside, and reads. */
@@ -170,38 +158,4 @@ test('a place that cannot be written stops no service, and doctor and figures sa
   fs.chmodSync(settings.BACKUP_TO, 0o700)
   await untilCovered(settings.DATA_DIR)
   await expectTickets(settings, ['Meanwhile'])
-})
-
-test.skipIf(!FAKETIME)('what is older than BACKUP_KEEP_DAYS is removed, and what is kept can be restored', async () => {
-  const settings = settingsFor('old', { BACKUP_KEEP_DAYS: '14' })
-  const runAt = async (days: number, work: (service: Service) => Promise<unknown>) => {
-    const clock: Record<string, string> =
-      days === 0 ? {} : { LD_PRELOAD: FAKETIME!, FAKETIME: `-${days}d`, FAKETIME_DONT_FAKE_MONOTONIC: '1' }
-    const service = await start({ ...settings, ...clock })
-    await work(service)
-    const from = Date.now() - days * 86_400_000
-    const isNew = (time: string | undefined) => Date.parse(time ?? '') > from
-    await until(`it is backed up ${days} days ago`, () => {
-      const { last_base, covered_until } = readBackupState(settings.DATA_DIR) ?? {}
-      return isNew(covered_until) && Date.parse(last_base ?? '') > from - 60_000
-    })
-    await service.stop()
-  }
-  let file = ''
-  await runAt(40, async (service) => {
-    file = await newFile(service)
-  })
-  expect(objectsIn(settings.BACKUP_TO, file)).toHaveLength(1)
-  const oldest = objectsIn(settings.BACKUP_TO, 'part-')
-  // The file was never used by a message: it is removed from the service a day later, and from its rows.
-  await runAt(30, async (service) => {
-    await newTicket(service, 'Thirty days ago')
-    await until('it is removed', () => !fs.existsSync(path.join(settings.DATA_DIR, 'attachments/attachments', file)))
-  })
-  await runAt(20, (service) => newTicket(service, 'Twenty days ago'))
-  await runAt(0, (service) => newTicket(service, 'Today'))
-  const left = objectsIn(settings.BACKUP_TO)
-  expect(left.filter((name) => oldest.includes(name) || name.includes(file))).toEqual([])
-  expect(await runCli(['backup', 'verify'], settings)).toMatchObject({ code: 0, stderr: '' })
-  await expectTickets(settings, ['Thirty days ago', 'Today', 'Twenty days ago'])
 })
