@@ -1,8 +1,8 @@
 /**
  * `BACKUP_GB=20 bun run bench backup`: what a base copy costs those who work meanwhile, how long it takes, and how long
- * a restore takes. A tenth of the bytes is attachments, the rest the database. Bytes are random hexadecimal digits: they
- * compress to a half, as mail with pictures does. The disk needs twice BACKUP_GB: what was copied is removed before the
- * restore. Settings: BACKUP_GB (2), BACKUP_SECONDS (60) alone, BACKUP_PASSPHRASE encrypts.
+ * a restore takes. A tenth of the bytes is attachments, the rest the database. Bytes are random hexadecimal digits,
+ * which compress to a half. The disk needs twice BACKUP_GB: what was copied is removed before the restore. Settings:
+ * BACKUP_GB (2), BACKUP_SECONDS (60) alone; BACKUP_PASSPHRASE encrypts.
  */
 import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
@@ -129,7 +129,10 @@ function print(alone: number[], beside: number[]): void {
   console.log(`p99: ${rounded(times)} times, ${verdict('p99 beside a base copy', times, { at_most: MOST_TIMES })}`)
 }
 
-/** Reads and writes at a constant distance. @returns milliseconds of each answer, those of the first seconds left out */
+/**
+ * Reads and writes at a constant distance.
+ * @returns milliseconds of each answer, those of the first seconds left out
+ */
 async function load(service: Service, isEnough: () => boolean): Promise<number[]> {
   const { body } = await service.call('POST', '/contacts', { name: 'Carla', email: `${crypto.randomUUID()}@x.example` })
   const { body: made } = await service.call('POST', '/api-keys', {

@@ -9,6 +9,9 @@ import { freePort } from '../support/ports'
 import { type Service, startService, until } from '../support/service'
 
 const PASSPHRASE = 'correct horse battery staple'
+const FAKETIME = ['x86_64', 'aarch64']
+  .map((machine) => `/usr/lib/${machine}-linux-gnu/faketime/libfaketime.so.1`)
+  .find((file) => fs.existsSync(file))
 const base = fs.mkdtempSync(path.join(os.tmpdir(), 'backup-faults-'))
 fs.chmodSync(base, 0o711)
 const running: Service[] = []
@@ -158,4 +161,25 @@ test('a place that cannot be written stops no service, and doctor and figures sa
   fs.chmodSync(settings.BACKUP_TO, 0o700)
   await untilCovered(settings.DATA_DIR)
   await expectTickets(settings, ['Meanwhile'])
+})
+
+test.skipIf(!FAKETIME)('what is older than BACKUP_KEEP_DAYS is removed, and what is kept can be restored', async () => {
+  const settings = settingsFor('old', { BACKUP_KEEP_DAYS: '14' })
+  let oldest: string[] | undefined
+  for (const days of [40, 30, 20, 0]) {
+    const clock = { LD_PRELOAD: FAKETIME!, FAKETIME: `-${days}d`, FAKETIME_DONT_FAKE_MONOTONIC: '1' }
+    const service = await start({ ...settings, ...clock })
+    await newTicket(service, `${days} days ago`)
+    const from = Date.now() - days * 86_400_000
+    await until(`it is backed up ${days} days ago`, () => {
+      const { last_base = '', covered_until = '' } = readBackupState(settings.DATA_DIR) ?? {}
+      return Date.parse(covered_until) > from && Date.parse(last_base) > from - 600_000
+    })
+    await service.stop()
+    oldest ??= objectsIn(settings.BACKUP_TO, 'part-')
+  }
+  const left = objectsIn(settings.BACKUP_TO)
+  expect(left.filter((name) => oldest!.includes(name))).toEqual([])
+  expect(await runCli(['backup', 'verify'], settings)).toMatchObject({ code: 0, stderr: '' })
+  await expectTickets(settings, ['0 days ago', '20 days ago', '30 days ago', '40 days ago'])
 })

@@ -88,7 +88,7 @@ export class Keeper {
     // A place that was written to is not begun anew: its disk may not be mounted.
     const vault = await openOwnVault(this.#state.place === config.BACKUP_TO ? 'leave' : 'begin')
     const manifest = await claimTarget(vault, this.#state, this.#writer)
-    Object.assign(this.#state, { place: vault.target.place, last_base: lastBase(manifest)?.ended_at })
+    Object.assign(this.#state, { place: vault.target.place, last_base: manifest.chains.at(-1)?.bases.at(-1)?.ended_at })
     this.#notes.write()
     if (this.#database && !this.#chain && !this.#copying) await this.#resume(this.#database, vault, manifest)
     // Not before: without its chain the log that waits would be let go.
@@ -295,8 +295,4 @@ export class Keeper {
     log.error(reason)
     this.#notes.write()
   }
-}
-
-function lastBase({ chains }: Manifest): Base | undefined {
-  return chains.flatMap(({ bases }) => bases).at(-1)
 }
