@@ -87,7 +87,7 @@ describe.skipIf(reason !== undefined)('customers', () => {
     await page.getByLabel('Search').fill('acm')
     await page.getByRole('row', { name: /Acme.*customer\.example 1/ }).waitFor()
     await page.getByLabel('Search').fill('nothing of that')
-    await page.getByText('Nothing is found.').waitFor()
+    await page.getByText('Nothing found.').waitFor()
   })
 
   test('the customer stands beside the ticket, with company, notes and other tickets', async () => {

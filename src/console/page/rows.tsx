@@ -19,7 +19,7 @@ export function Table<T extends { id: string | null }>({ adding, ...table }: Pro
   return (
     <>
       {adding && (
-        <p>
+        <p class="adding">
           <Button kind="main" text={adding.text} onClick={adding.begin} />
         </p>
       )}

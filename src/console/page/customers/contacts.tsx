@@ -76,9 +76,11 @@ function specsOf({ api }: View): Spec[] {
 function Cells({ api, one }: Pick<View, 'api'> & { one: Contact }) {
   return (
     <>
-      <td dir="auto" class="with-avatar">
+      <td class="with-avatar">
         <Avatar name={one.name} is_small />
-        <a href={hrefOf(api.organization_id, ['contacts', one.id])}>{one.name}</a>
+        <a href={hrefOf(api.organization_id, ['contacts', one.id])}>
+          <bdi>{one.name}</bdi>
+        </a>
       </td>
       <td class="wide">
         {one.email}

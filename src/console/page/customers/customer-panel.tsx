@@ -1,4 +1,5 @@
 /** The customer beside the ticket: who it is, what is known, and what else they wrote about. */
+import { Pencil } from 'lucide'
 import { useState } from 'preact/hooks'
 import type { ContactWithTickets } from '../../../desk/contacts/model'
 import type { Ticket } from '../../../desk/tickets/model'
@@ -8,6 +9,7 @@ import { EditForm } from '../forms/edit-form'
 import type { Body } from '../forms/spec'
 import { useLive } from '../live'
 import { hrefOf } from '../route'
+import { Avatar } from '../ui/avatars'
 import { Button } from '../ui/buttons'
 import { Dialog } from '../ui/dialogs'
 import { StatusMark } from '../ui/marks'
@@ -58,12 +60,14 @@ function Person({ api, ticket, id }: Omit<Props, 'reload'> & { id: string }) {
   return (
     <>
       <p class="line">
-        <strong dir="auto">
+        <Avatar name={contact.name} />
+        <strong class="cut" dir="auto">
           <a href={href}>{contact.name}</a>
         </strong>
         <span class="grow" />
         <Button
-          text={t('act.edit')}
+          kind="bare"
+          icon={Pencil}
           label={t('act.edit_what', { name: contact.name })}
           onClick={() => setEditing(true)}
         />
@@ -162,7 +166,7 @@ function TicketCustom({ api, ticket, reload }: Props) {
       <p class="line">
         <strong>{t('customer.ticket_fields')}</strong>
         <span class="grow" />
-        <Button text={t('act.edit')} label={t('customer.edit_fields')} onClick={() => setEditing(true)} />
+        <Button kind="bare" icon={Pencil} label={t('customer.edit_fields')} onClick={() => setEditing(true)} />
       </p>
       <dl class="facts">
         {ticket.external_id && (

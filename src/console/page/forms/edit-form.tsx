@@ -58,6 +58,11 @@ export function EditForm({ specs, value = {}, submit, send, onCancel, is_dangero
     })
     setBusy(false)
   }
+  const fields = specs.filter(({ when }) => !when || when(body))
+  const isRare = ({ is_rare }: Spec) => is_rare
+  const draw = (spec: Spec) => (
+    <Input key={spec.name} spec={spec} value={valueAt(value, spec.name)} fault={faults[spec.name]} />
+  )
   return (
     <form
       ref={element}
@@ -66,10 +71,12 @@ export function EditForm({ specs, value = {}, submit, send, onCancel, is_dangero
       onInput={() => setBody(read())}
       onChange={() => setBody(read())}
     >
-      {specs.map((spec) =>
-        spec.when && !spec.when(body) ? null : (
-          <Input key={spec.name} spec={spec} value={valueAt(value, spec.name)} fault={faults[spec.name]} />
-        ),
+      {fields.filter((spec) => !isRare(spec)).map(draw)}
+      {fields.some(isRare) && (
+        <details class="rare" open={fields.some((spec) => spec.is_rare && faults[spec.name])}>
+          <summary>{t('form.rare')}</summary>
+          {fields.filter(isRare).map(draw)}
+        </details>
       )}
       {children}
       <p class="buttons">

@@ -31,6 +31,8 @@ export type Spec = Kind & {
   label: string
   hint?: string
   required?: boolean
+  /** Few need it: it stands folded, below the others. */
+  is_rare?: boolean
   /** What has to be typed, for a question that is not answered by mistake. */
   equals?: string
   /** Tells if it is asked for, by what the form holds now. */

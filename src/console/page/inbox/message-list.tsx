@@ -122,13 +122,15 @@ function OneMessage(props: OneMessageProps) {
 }
 
 function MessageHead({ message, resend, onDelete, onSplit }: OneMessageProps) {
-  const { sender, created_at, is_internal, auto_reply, email_recipients } = message
+  const { sender, created_at, direction, is_internal, auto_reply, email_recipients } = message
   const is_failed = email_recipients.some(({ status }) => status === 'failed' || status === 'bounced')
   return (
     <header class="line">
       <Avatar name={sender.name} />
-      <strong dir="auto">{sender.name}</strong>
-      {sender.email && <span class="address cut">{sender.email}</span>}
+      <strong class="cut" dir="auto">
+        {sender.name}
+      </strong>
+      {direction === 'inbound' && sender.email !== sender.name && <span class="address cut">{sender.email}</span>}
       <Proof message={message} />
       {is_internal && <Dot kind="note">{t('message.note')}</Dot>}
       {auto_reply && <Dot kind="automatic">{t('message.automatic')}</Dot>}
@@ -139,9 +141,9 @@ function MessageHead({ message, resend, onDelete, onSplit }: OneMessageProps) {
           {t('message.resend')}
         </Action>
       )}
-      <Time at={created_at} />
       <Button kind="bare" icon={SplitIcon} label={t('split.of', { name: sender.name })} onClick={onSplit} />
       <Button kind="bare" icon={Trash2} label={t('message.delete_of', { name: sender.name })} onClick={onDelete} />
+      <Time at={created_at} />
     </header>
   )
 }

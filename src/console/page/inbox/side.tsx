@@ -1,5 +1,5 @@
 /** Beside the conversation: participants, time with the timer, and the timeline. */
-import { X } from 'lucide'
+import { Play, Square, X } from 'lucide'
 import { useEffect, useState } from 'preact/hooks'
 import type { Participant } from '../../../desk/participants/model'
 import type { TicketWithMessages } from '../../../desk/tickets/model'
@@ -26,7 +26,6 @@ export function Side(props: Props) {
   return (
     <aside class="side" aria-label={t('side.about')}>
       <CustomerPanel {...props} />
-      <TimerPart {...props} />
       <TimePart {...props} />
       <Participants key={`${ticket.messages.length}`} {...props} />
       <Timeline {...props} />
@@ -34,6 +33,7 @@ export function Side(props: Props) {
   )
 }
 
+/** The timer of the person, on this ticket or another one. */
 function TimerPart({ api, ticket, reload }: Props) {
   const timer = useLive<Timer | null>(
     `timer ${api.organization_id}`,
@@ -51,24 +51,22 @@ function TimerPart({ api, ticket, reload }: Props) {
     tell(t('side.logged_on', { time: duration(data.duration_minutes), ticket: data.ticket.code }))
     await Promise.all([timer.reload(), reload()])
   }
+  if (!running) {
+    return (
+      <Action run={start} icon={Play} disabled={timer.value === undefined}>
+        {t('side.start_timer')}
+      </Action>
+    )
+  }
   return (
-    <section>
-      <h2>{t('side.timer')}</h2>
-      {running ? (
-        <>
-          <p>
-            <Clock since={running.started_at} /> {t('side.on_ticket', { ticket: running.ticket.code })}
-          </p>
-          <Action kind="main" run={stop}>
-            {t('side.stop_timer')}
-          </Action>
-        </>
-      ) : (
-        <Action run={start} disabled={timer.value === undefined}>
-          {t('side.start_timer')}
-        </Action>
-      )}
-    </section>
+    <>
+      <span>
+        <Clock since={running.started_at} /> {t('side.on_ticket', { ticket: running.ticket.code })}
+      </span>
+      <Action kind="main" icon={Square} run={stop}>
+        {t('side.stop_timer')}
+      </Action>
+    </>
   )
 }
 
@@ -87,7 +85,8 @@ function Clock({ since }: { since: string }) {
   )
 }
 
-function TimePart({ api, ticket, reload }: Props) {
+function TimePart(props: Props) {
+  const { api, ticket, reload } = props
   const [is_open, setOpen] = useState(false)
   const total = ticket.time_entries.reduce((sum, { duration_minutes }) => sum + duration_minutes, 0)
   const log = async (form: FormData) => {
@@ -119,7 +118,10 @@ function TimePart({ api, ticket, reload }: Props) {
           </label>
         </Form>
       ) : (
-        <Button text={t('side.log_time')} onClick={() => setOpen(true)} />
+        <div class="buttons">
+          <TimerPart {...props} />
+          <Button text={t('side.log_time')} onClick={() => setOpen(true)} />
+        </div>
       )}
     </section>
   )

@@ -45,10 +45,16 @@ export function TicketHead(props: Props) {
       </div>
       <div class="line about">
         <span class="code">{code}</span>
-        <span dir="auto">{contact ? <bdi>{contact.name}</bdi> : t('ticket.contact_deleted')}</span>
-        {contact && <span>&lt;{contact.email}&gt;</span>}
-        {company && <span dir="auto">· {company.name}</span>}
-        <span class="hint">
+        <span class="cut" dir="auto">
+          {contact ? <bdi>{contact.name}</bdi> : t('ticket.contact_deleted')}
+        </span>
+        {contact && <span class="cut">&lt;{contact.email}&gt;</span>}
+        {company && (
+          <span class="cut" dir="auto">
+            · {company.name}
+          </span>
+        )}
+        <span>
           · <Time at={created_at} />
         </span>
       </div>

@@ -16,16 +16,24 @@ function addressSpecs(): Spec[] {
   return [
     { kind: 'email', name: 'address', label: t('mailbox.address'), hint: t('mailbox.address_hint'), required: true },
     { kind: 'text', name: 'name', label: t('field.name'), hint: t('mailbox.name_hint'), max: 255 },
-    { kind: 'check', name: 'active', label: t('mailbox.is_active') },
-    { kind: 'check', name: 'is_default', label: t('mailbox.is_default') },
-    { kind: 'check', name: 'plus_addressing', label: t('mailbox.plus'), hint: t('mailbox.plus_hint') },
+    { kind: 'check', name: 'active', is_rare: true, label: t('mailbox.is_active') },
+    { kind: 'check', name: 'is_default', is_rare: true, label: t('mailbox.is_default') },
+    { kind: 'check', name: 'plus_addressing', is_rare: true, label: t('mailbox.plus'), hint: t('mailbox.plus_hint') },
   ]
 }
 
 function serverSpecs(one: Mailbox | undefined): Spec[] {
   return [
     { kind: 'text', name: 'smtp.host', label: t('mailbox.host'), hint: t('mailbox.host_hint'), max: 255 },
-    { kind: 'number', name: 'smtp.port', label: t('mailbox.port'), min: 1, max: 65_535, when: sends },
+    {
+      kind: 'number',
+      name: 'smtp.port',
+      label: t('mailbox.port'),
+      hint: t('mailbox.port_hint'),
+      min: 1,
+      max: 65_535,
+      when: sends,
+    },
     {
       kind: 'choice',
       name: 'smtp.security',
@@ -106,18 +114,27 @@ function tokenSpecs(one: Mailbox | undefined): Spec[] {
 
 function signatureSpecs(): Spec[] {
   return [
-    { kind: 'text', name: 'dkim.domain', label: t('dkim.domain'), hint: t('dkim.hint'), max: 253 },
-    { kind: 'text', name: 'dkim.selector', label: t('dkim.selector'), max: 63, required: true, when: signs },
+    { kind: 'text', name: 'dkim.domain', is_rare: true, label: t('dkim.domain'), hint: t('dkim.hint'), max: 253 },
+    {
+      kind: 'text',
+      name: 'dkim.selector',
+      is_rare: true,
+      label: t('dkim.selector'),
+      max: 63,
+      required: true,
+      when: signs,
+    },
     {
       kind: 'area',
       name: 'dkim.private_key',
+      is_rare: true,
       label: t('dkim.key'),
       hint: t('dkim.key_hint'),
       max: 10_000,
       rows: 3,
       when: signs,
     },
-    { kind: 'check', name: 'verp', label: t('mailbox.verp'), hint: t('mailbox.verp_hint') },
+    { kind: 'check', name: 'verp', is_rare: true, label: t('mailbox.verp'), hint: t('mailbox.verp_hint') },
     {
       kind: 'area',
       name: 'signature',

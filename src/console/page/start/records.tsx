@@ -68,7 +68,7 @@ function SenderRows({ api, mailbox, host, progress, reload }: SenderProps) {
         what={t('records.spf')}
         type="TXT"
         name={domain}
-        value={`v=spf1 a:${host} ~all`}
+        value={`v=spf1 ${/^[\d.]+$/.test(host) ? 'ip4' : 'a'}:${host} ~all`}
         hint={t('records.spf_hint')}
         check={mark(checks?.spf)}
       />

@@ -93,7 +93,7 @@ function MailboxStep({ api, progress, reload }: Props) {
       {is_adding && (
         <Dialog title={t('mailbox.add')} onClose={() => setAdding(false)}>
           <EditForm
-            specs={mailboxSpecs(undefined)}
+            specs={mailboxSpecs(undefined).filter(({ name }) => name === 'address' || name === 'name')}
             value={mailboxValue(undefined)}
             submit={t('act.save')}
             onCancel={() => setAdding(false)}
@@ -132,9 +132,9 @@ function ServerStep({ progress, reload, ...view }: Props) {
         )}
       </p>
       {is_editing && (
-        <Dialog title={t('act.edit_what', { name: mailbox.address })} onClose={() => setEditing(false)}>
+        <Dialog title={t('start.server')} onClose={() => setEditing(false)}>
           <EditForm
-            specs={mailboxSpecs(mailbox)}
+            specs={mailboxSpecs(mailbox).filter(({ name }) => name.startsWith('smtp.') || name === 'sign_in')}
             value={mailboxValue(mailbox)}
             submit={t('act.save')}
             onCancel={() => setEditing(false)}

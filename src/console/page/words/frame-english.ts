@@ -12,7 +12,7 @@ export const frameEnglish = {
 
   'frame.palette': 'Find or do something',
   'frame.palette_hint': 'Type what to do, or words of a ticket',
-  'frame.keys': 'Keys',
+  'frame.keys': 'Keyboard shortcuts',
   'frame.skip': 'Skip to the content',
   'frame.sections': 'Sections',
   'frame.inbox': 'Inbox',
@@ -41,7 +41,7 @@ export const frameEnglish = {
   'sign_in.organization': 'Organization',
   'sign_in.its_id': 'Its id',
   'sign_in.forgot': 'Forgot your password?',
-  'sign_in.wrong': 'This email and password do not belong together.',
+  'sign_in.wrong': 'The email or the password is wrong.',
   'sign_in.wrong_code': 'This code is not right, or was used. If no code is, cancel and sign in anew.',
   'sign_in.too_many': 'Too many attempts. Wait some minutes and try again.',
   'sign_in.answered': 'The service answered {status}. Try again.',

@@ -16,7 +16,7 @@ export const frameGerman: Translated<typeof frameEnglish> = {
 
   'frame.palette': 'Finden oder tun',
   'frame.palette_hint': 'Tippen Sie, was zu tun ist, oder Wörter eines Tickets',
-  'frame.keys': 'Tasten',
+  'frame.keys': 'Tastenkürzel',
   'frame.skip': 'Zum Inhalt springen',
   'frame.sections': 'Bereiche',
   'frame.inbox': 'Posteingang',
@@ -46,7 +46,7 @@ export const frameGerman: Translated<typeof frameEnglish> = {
   'sign_in.organization': 'Organisation',
   'sign_in.its_id': 'Ihre ID',
   'sign_in.forgot': 'Passwort vergessen?',
-  'sign_in.wrong': 'E-Mail und Passwort passen nicht zusammen.',
+  'sign_in.wrong': 'E-Mail oder Passwort ist falsch.',
   'sign_in.wrong_code':
     'Dieser Code stimmt nicht oder wurde schon benutzt. Wenn keiner stimmt: abbrechen und neu anmelden.',
   'sign_in.too_many': 'Zu viele Versuche. Warten Sie einige Minuten.',

@@ -62,7 +62,7 @@ export const operationEnglish = {
   'webhook.filter_hint': 'Without a choice all pass. Several choices must all fit.',
   'webhook.has_filter': 'filtered',
   'webhook.is_ordered': 'in order',
-  'webhook.none': 'There is no webhook.',
+  'webhook.none': 'No webhooks yet. A webhook tells another system at once what happens here.',
   'webhook.notes_only': 'notes only',
   'webhook.off': 'off',
   'webhook.ordered': 'One at a time, in the order of the events',

@@ -68,7 +68,7 @@ export const operationGerman: Translated<typeof operationEnglish> = {
   'webhook.filter_hint': 'Ohne Auswahl passen alle. Mehrere Auswahlen müssen alle passen.',
   'webhook.has_filter': 'gefiltert',
   'webhook.is_ordered': 'der Reihe nach',
-  'webhook.none': 'Es gibt keinen Webhook.',
+  'webhook.none': 'Noch keine Webhooks. Ein Webhook meldet einem anderen System sofort, was hier geschieht.',
   'webhook.notes_only': 'nur Notizen',
   'webhook.off': 'aus',
   'webhook.ordered': 'Einzeln, in der Reihenfolge der Ereignisse',

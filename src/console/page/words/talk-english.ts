@@ -130,7 +130,6 @@ export const talkEnglish = {
   'format.plain': 'Plain text',
 
   'side.about': 'About the ticket',
-  'side.timer': 'Timer',
   'side.on_ticket': 'on {ticket}',
   'side.start_timer': 'Start the timer',
   'side.stop_timer': 'Stop the timer',

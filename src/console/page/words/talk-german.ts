@@ -137,7 +137,6 @@ export const talkGerman: Translated<typeof talkEnglish> = {
   'format.plain': 'Nur Text',
 
   'side.about': 'Zum Ticket',
-  'side.timer': 'Stoppuhr',
   'side.on_ticket': 'an {ticket}',
   'side.start_timer': 'Stoppuhr starten',
   'side.stop_timer': 'Stoppuhr anhalten',
