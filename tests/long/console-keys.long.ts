@@ -142,7 +142,7 @@ describe.skipIf(reason !== undefined)('by the keyboard', () => {
     await page.keyboard.press('Enter')
     await page.getByText('Serial number: sends the answer').waitFor()
     expect(await area.inputValue()).toBe('and/or\n\nWhich serial number has it?')
-    await page.getByRole('button', { name: 'Without it' }).click()
+    await page.getByRole('button', { name: 'Only the text' }).click()
     await area.fill('Look: ')
     await area.press('Control+b')
     await page.locator('.tiptap').waitFor()

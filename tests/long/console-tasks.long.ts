@@ -350,7 +350,7 @@ describe.skipIf(reason !== undefined)('a task', () => {
     await one.locator('input[name=email]').fill(ADMIN.email)
     await one.locator('input[name=password]').fill('not this one')
     await one.keyboard.press('Enter')
-    await one.getByText('E-Mail und Passwort').first().waitFor()
+    await one.getByText('E-Mail oder Passwort').first().waitFor()
     await one.context().close()
   })
 })

@@ -48,8 +48,13 @@ export function styleReader() {
   }
 }
 
+/** The colour in the short form `background`: newsletters have white words on it. */
+const SHORT_GROUND =
+  /(^|;)\s*background\s*:\s*(#[0-9a-f]{3,8}|rgba?\([\d\s.,%/]{1,40}\)|[a-z]{3,24}(?=\s*(?:[!;]|$)))[^;]*/gi
+
 function readStyle(style: string): string {
-  const html = sanitizeHtml(`<p style="${escapeHtml(style)}">`, STYLE_OPTIONS)
+  const long = style.replace(SHORT_GROUND, '$1background-color:$2')
+  const html = sanitizeHtml(`<p style="${escapeHtml(long)}">`, STYLE_OPTIONS)
   return unescapeHtml(/style="([^"]*)"/.exec(html)?.[1] ?? '')
 }
 

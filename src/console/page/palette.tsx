@@ -32,7 +32,9 @@ export function Palette({ api }: View) {
   if (open === 'keys') return <Keys known={known} onClose={close} />
   if (open !== 'palette') return null
   const options: Option[] = [
-    ...known.map(({ text, icon, keys }, place) => ({ value: String(place), text, icon, hint: keys })),
+    ...known
+      .map(({ text, icon, keys }, place) => ({ value: String(place), text, icon, hint: keys }))
+      .filter(({ hint }) => hint !== 'Ctrl K'),
     ...found.map(({ id, code, subject }) => ({
       value: id,
       text: `${code} ${subject}`,

@@ -52,6 +52,11 @@ describe('HTML', () => {
       '<p style="background:url(https://x.org);background-color:#fff">a</p>',
       '<p style="background-color:#fff">a</p>',
     ],
+    [
+      'all but the colour of a short background',
+      '<p style="color:#fff;background:#0b5ed7 url(https://x.org)">a</p>',
+      '<p style="color:#fff;background-color:#0b5ed7">a</p>',
+    ],
     ['an id', '<p id="app" class="modal">a</p>', '<p>a</p>'],
     ['an SVG', '<svg><style><img src=x onerror=alert(1)></style></svg><p>a</p>', '<p>a</p>'],
     ['an open element', '<p><b>a', '<p><b>a</b></p>'],

@@ -14,6 +14,9 @@ export function Filters({ api, route, specs, label }: Props) {
   const element = useRef<HTMLFormElement>(null)
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
   useEffect(() => () => clearTimeout(timer.current), [])
+  // A row that was opened in the pause after a letter stays open.
+  const latest = useRef(route)
+  latest.current = route
   const apply = () => {
     clearTimeout(timer.current)
     if (!element.current) return
@@ -21,7 +24,8 @@ export function Filters({ api, route, specs, label }: Props) {
     const values = Object.fromEntries(
       specs.map(({ name, kind }) => [name, kind === 'check' ? (form.get(name) ? 'true' : '') : String(form.get(name))]),
     )
-    go(hrefOf(api.organization_id, route.path, changed(route.query, values)), true)
+    const { path, query } = latest.current
+    go(hrefOf(api.organization_id, path, changed(query, values)), true)
   }
   const soon = () => {
     clearTimeout(timer.current)

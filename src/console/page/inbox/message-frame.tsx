@@ -25,6 +25,8 @@ const COLOURING = '[bgcolor], [color], [background], img:not([src^="data:"]), ta
 /** A longer message is scrolled in its frame: it must not push the rest of the ticket out of reach. */
 const MOST_PX = 6000
 
+const LEAST_ZOOM = 0.6
+
 type Prepared = {
   body: HTMLElement
   /** Styles of the elements of the body, in the order of the document. */
@@ -102,6 +104,13 @@ function adopt(document: Document, { body, styles, is_plain }: Prepared): void {
   document.body.replaceChildren(...copy.childNodes)
 }
 
+/** Makes a mail that is too wide for its frame smaller, as mail programs do. Below `LEAST_ZOOM` it is scrolled. */
+function fit({ documentElement: root, body }: Document): void {
+  const { clientWidth, scrollWidth } = body.firstElementChild ?? body
+  if (clientWidth === 0 || clientWidth >= scrollWidth) return
+  root.style.zoom = String(Math.max(LEAST_ZOOM, (Number(root.style.zoom || 1) * clientWidth) / scrollWidth))
+}
+
 /** Shows a message once it is near to what is seen. */
 export function MessageFrame(props: { html: string; title: string }) {
   const place = useRef<HTMLDivElement>(null)
@@ -149,7 +158,10 @@ function Frame({ prepared, title, shows_images }: FrameProps) {
     const document = frame.current?.contentDocument
     if (!is_loaded || !document?.body) return
     adopt(document, prepared)
-    const measure = () => setHeight(Math.min(document.documentElement.scrollHeight, MOST_PX))
+    const measure = () => {
+      fit(document)
+      setHeight(Math.min(document.documentElement.scrollHeight, MOST_PX))
+    }
     measure()
     const observer = new ResizeObserver(measure)
     observer.observe(document.body)

@@ -51,11 +51,28 @@ export function Sessions({ api, me }: View) {
   )
 }
 
+/** A browser and its system as people call them; what else signed in, as it calls itself. */
+function programOf({ user_agent }: Session): string {
+  const [browser] = BROWSERS.find(([, mark]) => user_agent?.includes(mark)) ?? []
+  const system = SYSTEMS.find((mark) => user_agent?.includes(mark))
+  return browser && system ? `${browser}, ${system}` : (user_agent ?? t('sessions.unknown'))
+}
+
+/** Each names those after it, too. */
+const BROWSERS = [
+  ['Edge', 'Edg/'],
+  ['Opera', 'OPR/'],
+  ['Firefox', 'Firefox/'],
+  ['Chrome', 'Chrome/'],
+  ['Safari', 'Safari/'],
+] as const
+const SYSTEMS = ['Windows', 'Android', 'iPhone', 'iPad', 'Mac OS X', 'CrOS', 'Linux']
+
 function Row({ one, end }: { one: Session; end: (path: string) => Promise<void> }) {
   return (
     <tr>
       <td class="wide">
-        {one.user_agent ?? t('sessions.unknown')}
+        <span title={one.user_agent ?? undefined}>{programOf(one)}</span>{' '}
         {one.current && <Dot kind="sent">{t('sessions.current')}</Dot>}
       </td>
       <td>{one.ip}</td>
@@ -65,10 +82,7 @@ function Row({ one, end }: { one: Session; end: (path: string) => Promise<void> 
       <td>{one.last_used_at && <Time at={one.last_used_at} />}</td>
       <td class="buttons">
         {!one.current && (
-          <Action
-            run={() => end(`/auth/sessions/${one.id}`)}
-            label={t('sessions.end_of', { program: one.user_agent ?? t('sessions.unknown') })}
-          >
+          <Action run={() => end(`/auth/sessions/${one.id}`)} label={t('sessions.end_of', { program: programOf(one) })}>
             {t('sessions.end')}
           </Action>
         )}

@@ -37,7 +37,7 @@ export const inboxEnglish = {
   'inbox.back': 'Back to the list',
   'inbox.one_ticket': '{count} ticket',
   'inbox.tickets_counted': '{count} tickets',
-  'inbox.order': 'Order',
+  'inbox.order': 'Order of the list',
   'inbox.nothing_found': 'Nothing found',
   'inbox.nothing_found_hint': 'All words must be in the subject or the messages. Try fewer of them.',
   'inbox.nothing_here': 'No tickets here',

@@ -40,7 +40,7 @@ export const inboxGerman: Translated<typeof inboxEnglish> = {
   'inbox.back': 'Zurück zur Liste',
   'inbox.one_ticket': '{count} Ticket',
   'inbox.tickets_counted': '{count} Tickets',
-  'inbox.order': 'Reihenfolge',
+  'inbox.order': 'Reihenfolge der Liste',
   'inbox.nothing_found': 'Nichts gefunden',
   'inbox.nothing_found_hint': 'Alle Wörter müssen im Betreff oder in den Nachrichten stehen. Versuchen Sie weniger.',
   'inbox.nothing_here': 'Keine Tickets',

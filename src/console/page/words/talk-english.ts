@@ -104,7 +104,7 @@ export const talkEnglish = {
 
   'macro.choose': 'Put in a macro',
   'macro.apply': 'Apply',
-  'macro.without': 'Without it',
+  'macro.without': 'Only the text',
   'macro.done': '“{macro}” is done.',
   'macro.not_changed': 'The ticket was not changed: {fault}',
   'macro.changes_nothing': 'changes nothing',

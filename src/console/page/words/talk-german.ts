@@ -111,7 +111,7 @@ export const talkGerman: Translated<typeof talkEnglish> = {
 
   'macro.choose': 'Makro einfügen',
   'macro.apply': 'Anwenden',
-  'macro.without': 'Ohne',
+  'macro.without': 'Nur der Text',
   'macro.done': '„{macro}“ ist erledigt.',
   'macro.not_changed': 'Das Ticket wurde nicht geändert: {fault}',
   'macro.changes_nothing': 'ändert nichts',
