@@ -58,11 +58,6 @@ export function EditForm({ specs, value = {}, submit, send, onCancel, is_dangero
     })
     setBusy(false)
   }
-  const fields = specs.filter(({ when }) => !when || when(body))
-  const isRare = ({ is_rare }: Spec) => is_rare
-  const draw = (spec: Spec) => (
-    <Input key={spec.name} spec={spec} value={valueAt(value, spec.name)} fault={faults[spec.name]} />
-  )
   return (
     <form
       ref={element}
@@ -71,13 +66,7 @@ export function EditForm({ specs, value = {}, submit, send, onCancel, is_dangero
       onInput={() => setBody(read())}
       onChange={() => setBody(read())}
     >
-      {fields.filter((spec) => !isRare(spec)).map(draw)}
-      {fields.some(isRare) && (
-        <details class="rare" open={fields.some((spec) => spec.is_rare && faults[spec.name])}>
-          <summary>{t('form.rare')}</summary>
-          {fields.filter(isRare).map(draw)}
-        </details>
-      )}
+      <Fields specs={specs.filter(({ when }) => !when || when(body))} value={value} faults={faults} />
       {children}
       <p class="buttons">
         <button type="submit" class={is_dangerous ? 'danger' : 'main'} disabled={is_busy}>
@@ -86,6 +75,25 @@ export function EditForm({ specs, value = {}, submit, send, onCancel, is_dangero
         {onCancel && <Button text={t('ui.cancel')} onClick={onCancel} />}
       </p>
     </form>
+  )
+}
+
+/** The fields, and below them, folded, those that few need. */
+function Fields({ specs, value, faults }: { specs: Spec[]; value: Body; faults: Faults }) {
+  const rare = specs.filter(({ is_rare }) => is_rare)
+  const draw = (spec: Spec) => (
+    <Input key={spec.name} spec={spec} value={valueAt(value, spec.name)} fault={faults[spec.name]} />
+  )
+  return (
+    <>
+      {specs.filter(({ is_rare }) => !is_rare).map(draw)}
+      {rare.length > 0 && (
+        <details class="rare" open={rare.some(({ name }) => faults[name])}>
+          <summary>{t('form.rare')}</summary>
+          {rare.map(draw)}
+        </details>
+      )}
+    </>
   )
 }
 
