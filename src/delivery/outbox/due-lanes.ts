@@ -11,6 +11,8 @@ export type DueLane = { organization_id: string; lane_id: string; failing: boole
 
 /** Due rows looked at before all of them are. */
 const HEAD_ROWS = 1000
+/** A limit that removes none: without it the planner takes an index whose finished rows it does not count. */
+const ALL_ROWS = 2 ** 31
 
 /**
  * Looking takes at most a twentieth of the time. A look that waited for a connection delays the next by 3 s at most,
@@ -112,7 +114,13 @@ export class DueLanes {
     const organization_ids = [...this.#told].filter((id) => !isAway(id))
     this.#told.clear()
     if (organization_ids.length === 0) return
-    const found = await readHead(this.#sql, this.#kind, this.#since_s, () => recentOf(this.#sql, organization_ids))
+    const found = await readLanes(
+      this.#sql,
+      this.#kind,
+      this.#since_s,
+      () => recentOf(this.#sql, organization_ids),
+      HEAD_ROWS,
+    )
     this.#order([...this.#lanes.values(), ...found.filter(({ lane_id }) => !this.#lanes.has(lane_id))], isUnknown)
     const ended_ms = performance.now()
     this.#told_at_ms = ended_ms + restAfter(ended_ms - started_ms)
@@ -158,9 +166,10 @@ export class DueLanes {
  * @returns lanes whose oldest due row is the youngest first: an endpoint that answers is rarely behind
  */
 export async function findDueLanes(sql: Sql, kind: OutboxKind, since_s: number): Promise<DueLane[]> {
-  const head = await readOfAll(sql, (among) => readHead(sql, kind, since_s, among))
+  const head = await readOfAll(sql, (among) => readLanes(sql, kind, since_s, among, HEAD_ROWS))
   const seen = head.reduce((sum, lane) => sum + lane.rows, 0)
-  const lanes = seen < HEAD_ROWS ? head : await readOfAll(sql, (among) => readLanes(sql, kind, since_s, among))
+  const lanes =
+    seen < HEAD_ROWS ? head : await readOfAll(sql, (among) => readLanes(sql, kind, since_s, among, ALL_ROWS))
   return lanes.sort((a, b) => b.oldest_s - a.oldest_s)
 }
 
@@ -174,22 +183,15 @@ function recentOf(sql: Sql, organization_ids: string[]) {
     and organization_id ${isOneOf(sql, organization_ids)} and run_at > now() - ${TOLD_MOST_S} * interval '1 second'`
 }
 
-function readHead(sql: Sql, kind: OutboxKind, since_s: number, among: Among) {
+/** Groups the oldest due rows by lane. @param most rows to look at */
+function readLanes(sql: Sql, kind: OutboxKind, since_s: number, among: Among, most: number) {
   return sql<(DueLane & { rows: number })[]>`
     select organization_id, lane_id, bool_or(attempts > 0) as failing, extract(epoch from min(run_at))::float8 as oldest_s,
       count(*) as rows
     from (
       select organization_id, lane_id, attempts, run_at from outbox
       where kind = ${kind} and run_at >= to_timestamp(${since_s}) and run_at <= now() and lease_until <= now() ${among()}
-      order by run_at limit ${HEAD_ROWS}
-    ) as head
-    group by organization_id, lane_id`
-}
-
-function readLanes(sql: Sql, kind: OutboxKind, since_s: number, among: Among) {
-  return sql<DueLane[]>`
-    select organization_id, lane_id, bool_or(attempts > 0) as failing, extract(epoch from min(run_at))::float8 as oldest_s
-    from outbox
-    where kind = ${kind} and run_at >= to_timestamp(${since_s}) and run_at <= now() and lease_until <= now() ${among()}
+      order by run_at limit ${most}
+    ) as oldest
     group by organization_id, lane_id`
 }

@@ -125,6 +125,8 @@ test.skipIf(nodeUrls() !== undefined)(
       await holder`begin isolation level repeatable read`
       await holder`select from outbox limit 1`
       await sql`delete from outbox where run_at < (select max(run_at) from outbox)`
+      // From now on the planner takes the outbox for almost empty.
+      await sql`analyze outbox`
       const due = new DueLanes(sql, 'webhook', () => {})
       const [lane] = await due.look(isUnknown)
       due.stop()
