@@ -12,6 +12,13 @@ export type Client = postgres.Sql<WireTypes>
 /** Between attempts to connect while the database is away. */
 const RECONNECT_MOST_S = 0.5
 
+/**
+ * A connection without work for this long is closed: each keeps the plans of its statements. The one that was free last
+ * is used next (a patch of the driver), so that few stay open when little is done. On one connection after the other
+ * one client's POST took 2.5 instead of 1.8 ms.
+ */
+const IDLE_S = 10
+
 /** Limits of background jobs, migrations and the operator's commands, which may take long. */
 export const NO_LIMITS: TimeLimits = { statement_ms: 0, idle_in_transaction_ms: 0 }
 
@@ -31,7 +38,7 @@ export function openClient(
   const given = typeof target === 'string' ? readConnectionUrl(target) : target
   const client = postgres({
     connect_timeout: 10,
-    idle_timeout: 0,
+    idle_timeout: IDLE_S,
     ...given,
     max,
     backoff: reconnectDelay_s,
