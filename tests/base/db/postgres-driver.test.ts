@@ -121,15 +121,11 @@ test('the connection that was free last is used next, and the others close when 
   const begun = await Promise.all([1, 2, 3].map(() => several`select pg_backend_pid() as pid, pg_sleep(0.1)`))
   const pids = begun.map(([row]) => row!.pid)
   const used = new Set<number>()
-  await until(
-    'one connection is left',
-    async () => {
-      used.add(await pid())
-      const [open] = await sql`select count(*)::int as n from pg_stat_activity where pid = any(${pids})`
-      return open!.n === 1
-    },
-    4000,
-  )
+  await until('one connection is left', async () => {
+    used.add(await pid())
+    const [open] = await sql`select count(*)::int as n from pg_stat_activity where pid = any(${pids})`
+    return open!.n === 1
+  })
   expect(used.size).toBe(1)
   await several.end()
 })
