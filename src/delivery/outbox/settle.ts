@@ -220,6 +220,7 @@ async function endLeases(
       counted: outcome.type === 'retry' && outcome.counts ? 1 : 0,
     }
   })
+  // The lists of ids are there for the planner, as in `claim`.
   const ended = await sql<{ id: string; kind: OutboxKind }[]>`
     with given as materialized (
       select * from json_to_recordset(${JSON.stringify(rows)}::text::json)
@@ -228,7 +229,7 @@ async function endLeases(
     ), removed as (
       delete from outbox o using given
       where given.done and o.organization_id = ${organization_id} and o.id = given.id
-        and o.lease_token = given.lease_token
+        and o.id = any(array(select id from given)) and o.lease_token = given.lease_token
       returning o.id, o.kind
     ), rescheduled as (
       update outbox o
@@ -237,7 +238,7 @@ async function endLeases(
         run_at = case when given.run_at_s is null then 'infinity' else to_timestamp(given.run_at_s) end
       from given
       where not given.done and o.organization_id = ${organization_id} and o.id = given.id
-        and o.lease_token = given.lease_token
+        and o.id = any(array(select id from given)) and o.lease_token = given.lease_token
       returning o.id, o.kind
     )
     select id, kind from removed union all select id, kind from rescheduled`
