@@ -128,7 +128,14 @@ describe('a passphrase', () => {
     const vault = await openVault(openTarget(folder), undefined, 'begin')
     await vault.put('manifest', Buffer.from('{}'))
     await expect(openVault(openTarget(folder), PASSPHRASE, 'begin')).rejects.toThrow('is not encrypted')
-    await expect(openVault(openTarget(freshFolder()), PASSPHRASE, 'leave')).rejects.toThrow('is not encrypted')
+  })
+
+  test('puts no key into an empty place that is only read', async () => {
+    const folder = freshFolder()
+    await openVault(openTarget(folder), PASSPHRASE, 'leave')
+    expect(fs.readdirSync(folder)).toEqual([])
+    await openVault(openTarget(folder), PASSPHRASE, 'begin')
+    expect(fs.readdirSync(folder)).toEqual(['key.age'])
   })
 
   test('refuses objects of another backup with the same passphrase, which has another key', async () => {
