@@ -17,7 +17,6 @@ import { storage } from '../../desk/attachments/storage'
 import { findMailboxesByAddress } from '../mailboxes/queries'
 import type { Envelope, RcptMailbox } from '../smtp/envelope'
 import type { RefusedRecipient } from '../smtp/refusals'
-import { keepSmall } from './arrived'
 import type { LedgerEntry } from './message'
 import { domainOf, ownDomainOf } from './own-domains'
 
@@ -76,7 +75,7 @@ async function storeMessage(
   raw: AsyncIterable<Uint8Array>,
 ): Promise<string> {
   const storage_key = takePromised() ?? (await promiseWithOthers({ sql: connection.sql, storage_key: newKey() }))
-  const { size } = await storage().put(storage_key, keepSmall(storage_key, raw))
+  const { size } = await storage().put(storage_key, raw)
   const rows = rowsOf(envelope, { storage_key, size })
   const queue_id = await addToLedger({ connection, rows })
   for (const { organization_id } of rows) void wakeFiling(organization_id)

@@ -12,7 +12,6 @@ import { inBatch, type OutboxHandler, type OutboxJob, type Outcome, type Settlem
 import { KINDS } from '../../delivery/outbox/kinds'
 import { storage } from '../../desk/attachments/storage'
 import { ParserBusy } from '../parse/lanes'
-import { readOriginal } from './arrived'
 import { withSenders } from './author'
 import type { Filing } from './file-unrelated'
 import { discardAfter, fileAll, prepareFiling, readMail } from './filing'
@@ -83,7 +82,7 @@ async function fileOrPutOff(
   steps: InboundSteps,
 ): Promise<Outcome> {
   steps.enter('store')
-  const raw = await readOriginal(storage_key)
+  const raw = await storage().read(storage_key)
   let mail: InboundMail
   try {
     mail = await readMail(scope, entry, raw, { is_slow: slow_ones.has(job.id), group: job.organization_id, steps })

@@ -3,10 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { readdirSync } from 'node:fs'
 import path from 'node:path'
 import { config } from '../../../src/base/config'
-import { newId } from '../../../src/base/db/columns'
 import { connection, driverPool } from '../../../src/base/db/pool'
-import { storage } from '../../../src/desk/attachments/storage'
-import { keepSmall, readOriginal } from '../../../src/mail/inbound/arrived'
 import { type CapacityLimits, checkCapacity } from '../../../src/mail/inbound/capacity'
 import type { SmtpListener } from '../../../src/mail/smtp/listener'
 import type { SmtpOptions } from '../../../src/mail/smtp/options'
@@ -123,21 +120,6 @@ test('a message has the key that one before it has promised, and takes the promi
   expect(before.has(rows[0]!.storage_key)).toBeTrue()
   expect(after.has(rows[0]!.storage_key)).toBeFalse()
   expect(after.difference(before).size).toBe(1)
-})
-
-test('a small original is read once without the store; a large one, and each later attempt, reads the store', async () => {
-  const readTwice = async (...pieces: string[]) => {
-    const key = `inbound/${newId()}`
-    const given = async function* () {
-      for (const piece of pieces) yield Buffer.from(piece)
-    }
-    await storage().put(key, keepSmall(key, given()))
-    await storage().put(key, Buffer.from('stored'))
-    return [await readOriginal(key), await readOriginal(key)].map(String)
-  }
-  expect(await readTwice('small')).toEqual(['small', 'stored'])
-  expect(await readTwice('in ', 'two ', 'pieces')).toEqual(['stored', 'stored'])
-  expect(await readTwice('x'.repeat(5_000_000))).toEqual(['stored', 'stored'])
 })
 
 describe('mail is refused for now', () => {
