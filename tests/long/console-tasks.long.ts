@@ -184,7 +184,7 @@ describe.skipIf(reason !== undefined)('a task', () => {
     await page.locator('.message .text', { hasText: 'Thanks' }).waitFor()
     expect(await page.locator('.message iframe').count()).toBe(0)
     await button('Show quoted text').click()
-    await page.frameLocator('.message iframe').getByText('The old words').waitFor()
+    await page.locator('.message-text').getByText('The old words').waitFor()
   })
 
   test('see who else has the ticket open, and writes', async () => {
