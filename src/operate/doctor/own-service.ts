@@ -8,6 +8,8 @@ import { readServer } from './database-server'
 import { type Finding, failure, warning } from './finding'
 
 const ANSWER_MS = 3000
+/** `/readyz` waits for the process, a connection of the pool and the database: together they take some milliseconds. */
+const SLOW_MS = 1000
 const NO_GREETING = `no greeting within ${ANSWER_MS / 1000} s`
 
 /** Looks at both listeners of this machine. */
@@ -46,8 +48,11 @@ async function askHttp(): Promise<Answer | undefined> {
   try {
     // The name in the certificate is that of BASE_URL, not of this address.
     const init = { signal: AbortSignal.timeout(ANSWER_MS), tls: { rejectUnauthorized: false } }
+    const asked_ms = performance.now()
     const { status } = await fetch(place, init)
-    if (status === 200) return undefined
+    const took_ms = performance.now() - asked_ms
+    if (status === 200)
+      return took_ms < SLOW_MS ? undefined : { place, is_refused: false, finding: slow(place, took_ms) }
     return failed(
       status === 503
         ? 'answers 503: it cannot reach the database, or it is stopping'
@@ -58,6 +63,13 @@ async function askHttp(): Promise<Answer | undefined> {
     if (name === 'TimeoutError') return failed(`does not answer within ${ANSWER_MS / 1000} s`)
     return failed(`cannot be asked (${code ?? name})`, code === 'ConnectionRefused' || code === 'ECONNREFUSED')
   }
+}
+
+function slow(place: string, took_ms: number): Finding {
+  return warning(
+    `The service is slow: ${place} took ${Math.round(took_ms)} ms`,
+    'Follow "Why is it slow or failing?" in src/guide/operate.md.',
+  )
 }
 
 async function askSmtp(): Promise<Finding | undefined> {

@@ -88,6 +88,14 @@ test('a service that hangs is an error, and so are too few files for its setting
   ])
 })
 
+test('a service that answers late is slow', async () => {
+  const server = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => Bun.sleep(1200).then(() => new Response()) })
+  const { code, report } = await doctor({ PORT: String(server.port) })
+  server.stop(true)
+  expect([code, report.status]).toEqual([0, 'warning'])
+  expect(found(report)[0]).toMatch(/^warning service: The service is slow: .*readyz took \d{4} ms/)
+})
+
 test('without a database the rest is looked at', async () => {
   const port = await freePort()
   const { code, report, stdout } = await doctor({
