@@ -7,7 +7,7 @@
  * --fresh makes the data set anew. BENCH_ORGS: sizes of organizations, default 1000000x1,100000x1,10000x1,2000x50, of
  * `console` by itself 100000x1.
  * BENCH_DIR: where data sets are kept, default /tmp/deskwire-bench. Shorter runs: BENCH_SECONDS (5), BENCH_ROUNDS (3),
- * BENCH_MESSAGES (4000), BENCH_LATENCY_MS (700), BENCH_REST_MS (75000).
+ * BENCH_MESSAGES (4000), BENCH_LATENCY_MS (700), BENCH_REST_MS (15000).
  */
 import fs from 'node:fs'
 import os from 'node:os'

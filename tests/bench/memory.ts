@@ -4,8 +4,8 @@ import { type Memory, memoryOf, treeOf } from './processes'
 import { printHead, printTable, rounded } from './report'
 import { startAsOperator } from './rig'
 
-/** After this long without work the service has freed what it can, connections too. */
-const REST_MS = Number(process.env.BENCH_REST_MS ?? 75_000)
+/** After this long without work the service has freed what it can. */
+const REST_MS = Number(process.env.BENCH_REST_MS ?? 15_000)
 
 /** Collects what the table shows. */
 export function startMemoryNotes() {

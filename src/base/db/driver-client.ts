@@ -12,12 +12,6 @@ export type Client = postgres.Sql<WireTypes>
 /** Between attempts to connect while the database is away. */
 const RECONNECT_MOST_S = 0.5
 
-/**
- * A connection of several is closed after this long without work: each keeps plans. The one that was free last is used
- * next (a patch of the driver), so that few stay open when little is done.
- */
-const IDLE_S = 60
-
 /** Limits of background jobs, migrations and the operator's commands, which may take long. */
 export const NO_LIMITS: TimeLimits = { statement_ms: 0, idle_in_transaction_ms: 0 }
 
@@ -37,7 +31,7 @@ export function openClient(
   const given = typeof target === 'string' ? readConnectionUrl(target) : target
   const client = postgres({
     connect_timeout: 10,
-    idle_timeout: max > 1 ? IDLE_S : 0,
+    idle_timeout: 0,
     ...given,
     max,
     backoff: reconnectDelay_s,

@@ -114,18 +114,3 @@ async function noteWhatItUses(pool: postgres.Sql): Promise<WeakRef<object>> {
   })
   return new WeakRef(large)
 }
-
-test('the connection that was free last is used next, and the others close when they are idle', async () => {
-  const several = postgres(database.url, { max: 3, idle_timeout: 1 })
-  const pid = async () => (await several<{ pid: number }[]>`select pg_backend_pid() as pid`)[0]!.pid
-  const begun = await Promise.all([1, 2, 3].map(() => several`select pg_backend_pid() as pid, pg_sleep(0.1)`))
-  const pids = begun.map(([row]) => row!.pid)
-  const used = new Set<number>()
-  await until('one connection is left', async () => {
-    used.add(await pid())
-    const [open] = await sql`select count(*)::int as n from pg_stat_activity where pid = any(${pids})`
-    return open!.n === 1
-  })
-  expect(used.size).toBe(1)
-  await several.end()
-})
