@@ -83,7 +83,7 @@ const HEADERS = {
   'cross-origin-opener-policy': 'same-origin',
 }
 
-/** Each message has a frame: not every one of them asks again. */
+/** Cached, since each message in a frame loads it. */
 const FOR_A_WHILE = { 'cache-control': 'private, max-age=600' }
 
 /** Routes of the console, or of the page in its place. */

@@ -114,7 +114,7 @@ async function measureCopy(): Promise<void> {
   await service.kill()
 }
 
-/** The value below which a share of the times is. */
+/** Returns a percentile of the times. */
 function share(times: number[], of: number): number {
   return times.toSorted((a, b) => a - b)[Math.floor(times.length * of)]!
 }

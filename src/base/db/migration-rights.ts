@@ -16,8 +16,8 @@ type Rights = {
 type Lack = { obstacle: string; action: string }
 
 /**
- * Compares the rights of the role with those that statements of migrations ask for. The list of applied migrations is a
- * table in a schema of its own, so the role needs CREATE on the database.
+ * Compares the rights of the role with those that statements of migrations ask for. Applied migrations are
+ * listed in a separate schema. To make it, the role needs CREATE on the database.
  */
 export async function lackingRights(sql: postgres.ISql, statements: string[]): Promise<Lack[]> {
   const locks = await locksOf(sql, statements)

@@ -8,9 +8,9 @@ import { WorkLimit } from './work-limit'
 
 /** Characters of HTML that are rendered, at least. */
 const RENDERED = 100_000
-/** A place where an element begins that begins a line. */
+/** Start of an element that begins a new line. */
 const NEXT_LINE = /<(?:p|div|table|tr|ul|ol|li|br|hr|h[1-6]|blockquote)[\s/>]/gi
-/** What stands between the words of an element and those around it. */
+/** Separates the words of an element from those around it. */
 const BREAKS = new Map<string, string>([
   ...['p', 'div', 'table', 'tr', 'ul', 'ol', 'li', 'br', 'hr', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map(asLine),
   ...['blockquote', 'pre', 'dl', 'dt', 'dd', 'section', 'article', 'header', 'footer', 'center'].map(asLine),
@@ -18,7 +18,7 @@ const BREAKS = new Map<string, string>([
 ])
 const IS_UNREADABLE = new Set(UNREADABLE)
 const IMAGE = /<img\b[^<>]*?\bsrc\s{0,9}=\s{0,9}["']?([^"'\s>]{1,2000})/gi
-/** What the end must not begin within. */
+/** The end must not begin inside one of these. */
 const RANGES = [['<!--', '-->'], ...UNREADABLE.map((name) => [`<${name}`, `</${name}`])] as [string, string][]
 
 /**

@@ -48,7 +48,7 @@ export function styleReader() {
   }
 }
 
-/** The colour in the short form `background`: newsletters have white words on it. */
+/** Finds the colour in the short form `background`. Newsletters set white words on it. */
 const SHORT_GROUND =
   /(^|;)\s*background\s*:\s*(#[0-9a-f]{3,8}|rgba?\([\d\s.,%/]{1,40}\)|[a-z]{3,24}(?=\s*(?:[!;]|$)))[^;]*/gi
 

@@ -219,7 +219,7 @@ export function oneLine(text: string): string {
 
 const EMPTY_LINE = /\r?\n\r?\n/
 
-/** Gives the bytes before the first empty line, which hardly ever is far from the beginning. */
+/** Gives the bytes before the first empty line. It is nearly always in the first 16 kB. */
 export function headerBlock(raw: Uint8Array): Uint8Array {
   const bytes = Buffer.from(raw.buffer, raw.byteOffset, Math.min(raw.length, MAX_HEADER_BYTES))
   const start = bytes.toString('latin1', 0, USUAL_HEADER_BYTES)

@@ -118,8 +118,8 @@ function keepNew(
 const TOGETHER_MS = 500
 
 /**
- * Reads at once, soon after events about tickets but not more often than every `least_ms`, and every `idle_ms` while no
- * events come, while the page is not seen, too. @returns what ends it
+ * Reads at once, and soon after events about tickets, at most once in `least_ms`. Without a stream of events it reads
+ * every `idle_ms`. This goes on while the page is hidden. @returns a function that ends it
  */
 export function readNowAndThen(read: () => unknown, least_ms: number, idle_ms: number): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined

@@ -51,7 +51,7 @@ export async function claim(
   const started_ms = performance.now()
   // The limit removes no row. Without it the planner expects so many rows that it reads the whole table. What is older
   // than the look found is finished or leased: while a transaction is held open, it stays in the index. The list of ids
-  // keeps the update from reading that, which the planner does not count.
+  // keeps the update off such rows, which the planner does not count.
   const most = lanes.reduce((sum, { room }) => sum + room, 0)
   const claimed = await sql<(Leased & Claimed)[]>`
     with lane as materialized (

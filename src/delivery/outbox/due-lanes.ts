@@ -43,7 +43,7 @@ export class DueLanes {
   #look_at_ms = 0
   #whole_look_at_ms = 0
   #told_at_ms = 0
-  /** The rest after a look: what the last one that was not whole asks for, at most. */
+  /** Milliseconds to rest after a look. A whole look can shorten this, but not lengthen it. */
   #rest_ms = LOOK_MOST_MS
   /** Looks that are not whole begin here: before the oldest row that the last look found. */
   #since_s = 0

@@ -23,7 +23,7 @@ const BATCH = 20
 /** Number of the lock that a removal holds alone, and backups hold together. */
 const REMOVALS_LOCK = 5_710_315
 
-/** Promises that bytes go in an hour unless they are kept: it holds, and bytes may be written, once it is committed. */
+/** Promises to remove bytes in an hour unless they are kept. Write them only after this is committed. */
 export async function promiseRemoval(sql: Sql, storage_keys: string[]): Promise<void> {
   await sql`
     insert into storage_removals (storage_key, due_at)

@@ -82,7 +82,7 @@ async function storeMessage(
   return queue_id
 }
 
-/** Filing begins at once after a pause, else with what came in 50 ms: work for many is found and leased as for one. */
+/** Wakes filing at once, then at most once in 50 ms: finding and leasing many messages costs as much as one. */
 const wakeFiling = gathered(
   async (organization_ids: string[]) => {
     for (const organization_id of new Set(organization_ids)) wake('inbound', organization_id)
@@ -104,7 +104,7 @@ function newKey(): string {
 
 /** Keys that are promised for the next messages, the oldest first: a message then takes one commit, not two. */
 const promised: { storage_key: string; until_ms: number }[] = []
-/** The rest of the hour is for the bytes. */
+/** A key is used within this time. The rest of the hour is for writing the bytes. */
 const PROMISED_MS = 60_000
 const PROMISED_MOST = 20
 

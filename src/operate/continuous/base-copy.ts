@@ -54,6 +54,7 @@ export function copyBase(options: Options): Promise<Copied> {
 /** Waits until so many bytes may have been read. @throws the reason of the signal */
 export type Pace = (bytes: number) => Promise<void>
 
+/** Makes one for a copy that begins now. */
 export function pacer(signal: AbortSignal): Pace {
   const started_ms = performance.now()
   let sum = 0

@@ -99,7 +99,7 @@ function make(folder: string): void {
   }
 }
 
-/** A folder of other things would change hands with them. @throws ConfigError */
+/** Root gives the folder, with all that is in it, to the user of the service. @throws ConfigError for other files */
 function refuseOthersFiles(folder: string): void {
   try {
     const entries = fs.readdirSync(folder)

@@ -57,7 +57,7 @@ export async function openVault(
       `the backup in ${target.place} is not encrypted, and BACKUP_PASSPHRASE is set: name another place, or set none`,
     )
   }
-  // There is nothing to read, and who leaves it so does not write.
+  // The place is empty and stays so: the caller only reads.
   if (if_empty === 'leave') return plain(target)
   const identity = await generateX25519Identity()
   const encrypter = new Encrypter()

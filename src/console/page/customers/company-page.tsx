@@ -1,5 +1,4 @@
 /** One company: what is known of it, its contacts and tickets, and its time. */
-
 import { useState } from 'preact/hooks'
 import type { CompanyWithDetails } from '../../../desk/companies/model'
 import type { Contact } from '../../../desk/contacts/model'

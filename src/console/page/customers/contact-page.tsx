@@ -1,5 +1,4 @@
 /** One contact: what is known of it, its tickets, and what can be done with it. */
-
 import { useState } from 'preact/hooks'
 import type { ContactWithTickets } from '../../../desk/contacts/model'
 import { Refusal } from '../api'

@@ -14,7 +14,7 @@ export function Filters({ api, route, specs, label }: Props) {
   const element = useRef<HTMLFormElement>(null)
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
   useEffect(() => () => clearTimeout(timer.current), [])
-  // A row that was opened in the pause after a letter stays open.
+  // A row may be opened in the pause after a letter. It stays open.
   const latest = useRef(route)
   latest.current = route
   const apply = () => {

@@ -31,7 +31,7 @@ export type Spec = Kind & {
   label: string
   hint?: string
   required?: boolean
-  /** Few need it: it stands folded, below the others. */
+  /** Few need it, so it is folded below the others. */
   is_rare?: boolean
   /** What has to be typed, for a question that is not answered by mistake. */
   equals?: string

@@ -1,6 +1,6 @@
 /**
- * Knows which tickets changed since the person looked at them, here or in another tab. It is in the memory of the page,
- * and begins with it.
+ * Knows which tickets changed since the person looked at them, here or in another tab. The page keeps
+ * this in memory only.
  */
 import type { Ticket } from '../../../desk/tickets/model'
 import { Cell } from '../cell'

@@ -1,9 +1,8 @@
 /**
  * Shows the HTML of a message in a frame of its own, in which no script can run. The HTML is not parsed there: it is
- * taken apart here, in a document that loads nothing, and only what may be shown is put into the frame. Text without
- * looks of its own needs no frame: it is put into the page without attributes, in a tenth of the time.
+ * taken apart here, in a document that loads nothing, and only what may be shown is put into the frame. Unstyled
+ * text goes into the page itself, without attributes. That takes a tenth of the time.
  */
-
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { fileAddress } from '../api'
 import { Button } from '../ui/buttons'
@@ -15,7 +14,7 @@ const LOADING = ['src', 'srcset', 'background', 'poster', 'data', 'href', 'actio
 const DROPPED =
   'script, style, link, meta, base, iframe, frame, object, embed, form, input, button, video, audio, source, svg, math, template'
 
-/** All that is in text without looks of its own, and the attributes that stay in it. */
+/** Elements of unstyled text, and the attributes that they keep. */
 const TEXT = 'p, br, div, span, a, b, strong, i, em, u, s, ul, ol, li, blockquote, pre, code'
 const TEXT_KEEPS = ['href', 'target', 'rel', 'dir']
 

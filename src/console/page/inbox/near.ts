@@ -3,7 +3,7 @@ import type { RefObject } from 'preact'
 import { useLayoutEffect, useState } from 'preact/hooks'
 
 const NEAR_PX = 300
-/** Browsers without `requestIdleCallback` rest so long between two. */
+/** Pause between two elements in browsers without `requestIdleCallback`. */
 const REST_MS = 100
 
 /** Those that were not drawn yet, the last to be drawn first. */

@@ -58,7 +58,7 @@ function programOf({ user_agent }: Session): string {
   return browser && system ? `${browser}, ${system}` : (user_agent ?? t('sessions.unknown'))
 }
 
-/** Each names those after it, too. */
+/** Each browser also sends the marks of those below it. */
 const BROWSERS = [
   ['Edge', 'Edg/'],
   ['Opera', 'OPR/'],

@@ -28,7 +28,7 @@ const OTHERS: Record<string, () => Promise<{ texts: Catalogue; refusals: Refusal
 }
 
 let catalogue: Catalogue = english
-/** The API speaks English itself. */
+/** Undefined for English, in which the API answers. */
 let refusals: Refusals | undefined
 let plural = new Intl.PluralRules('en')
 
