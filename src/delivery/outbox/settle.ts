@@ -29,8 +29,8 @@ type Waiting = Ended & { resolve: (settled: boolean) => void }
 /** Outcomes that wait to be settled together: those of a line, or those of an organization with the same writer. */
 type Queue = { waiting: Waiting[]; has_turn: boolean }
 
-/** Settles a group in one transaction, when it is its turn. @returns ids of the jobs whose lease still held */
-type Write = (group: Ended[]) => Promise<Set<string>>
+/** Settles a group in one transaction, when it is its turn. @returns those whose lease still held */
+type Write = (group: Ended[]) => Promise<Set<OutboxJob>>
 
 /** Makes the outcome of a job whose own rows cannot be written. */
 type OnFault = (job: OutboxJob) => Outcome
@@ -108,21 +108,21 @@ export class Settler {
 
   async #settleGroup(group: Waiting[], write: Write): Promise<void> {
     const settled = await settleAll(write, group, this.#onFault)
-    for (const { job, resolve } of group) resolve(settled.has(job.id))
+    for (const { job, resolve } of group) resolve(settled.has(job))
   }
 }
 
 /** Settles one job at once. @returns whether its lease still held. @throws the database's errors */
 export async function settleOne(connection: Connection, job: OutboxJob, outcome: Outcome): Promise<boolean> {
-  return (await writeOnce(connection, [{ job, outcome }])).has(job.id)
+  return (await writeOnce(connection, [{ job, outcome }])).has(job)
 }
 
 /**
  * Settles a group of outcomes in one transaction. While the database cannot be reached it tries again, with the same
  * lease tokens: an outcome is dropped when another worker has the lease by then.
- * @returns ids of the jobs whose lease still held
+ * @returns those whose lease still held
  */
-async function settleAll(write: Write, group: Ended[], onFault: OnFault): Promise<Set<string>> {
+async function settleAll(write: Write, group: Ended[], onFault: OnFault): Promise<Set<OutboxJob>> {
   for (let failures = 0; ; failures++) {
     try {
       return await write(group)
@@ -145,7 +145,7 @@ function holdsUp({ outcome }: Ended, error: unknown): boolean {
 }
 
 /** Settles a group by halves, in their order, until the outcome that fails is alone and does not stop the others. */
-async function settleHalves(write: Write, group: Ended[], onFault: OnFault): Promise<Set<string>> {
+async function settleHalves(write: Write, group: Ended[], onFault: OnFault): Promise<Set<OutboxJob>> {
   const middle = Math.ceil(group.length / 2)
   const first = await settleAll(write, group.slice(0, middle), onFault)
   const second = await settleAll(write, group.slice(middle), onFault)
@@ -157,11 +157,11 @@ async function settleFault(write: Write, { job, outcome }: Ended, onFault: OnFau
   log.error({ outbox_id: job.id, error: safeError(error) }, 'the outcome of an outbox job cannot be written')
   // Without rows of a handler only the fence can have failed; the lease runs out and the job is done again.
   const has_rows = outcome.settle !== undefined || outcome.batch !== undefined
-  return has_rows ? settleAll(write, [{ job, outcome: onFault(job) }], onFault) : new Set<string>()
+  return has_rows ? settleAll(write, [{ job, outcome: onFault(job) }], onFault) : new Set<OutboxJob>()
 }
 
 /** Settles outcomes of one organization. */
-async function writeOnce(connection: Connection, group: Ended[]): Promise<Set<string>> {
+async function writeOnce(connection: Connection, group: Ended[]): Promise<Set<OutboxJob>> {
   const { organization_id } = group[0]!.job
   requireMachine(organization_id)
   let after_commit: (() => void)[] = []
@@ -170,13 +170,13 @@ async function writeOnce(connection: Connection, group: Ended[]): Promise<Set<st
     after_commit = []
     const now_s = group.some(({ outcome }) => delayOf(outcome) !== null) ? await timeOf(inner.sql) : null
     const leases = await endLeases(inner.sql, organization_id, group, now_s)
-    const ours = group.filter(({ job }) => leases.has(job.id))
+    const ours = group.filter(({ job }) => leases.has(job))
     if (ours.length > 0) await writeRows({ ...inner, organization_id, now_s, after_commit }, ours)
     return leases
   })
   for (const run of after_commit) run()
   for (const { job, outcome } of group) {
-    const kind = ended.get(job.id)
+    const kind = ended.get(job)
     if (kind) observeSettled(kind, job.due_ms, outcome)
   }
   return new Set(ended.keys())
@@ -201,13 +201,16 @@ async function writeRows(settlement: Settlement, group: Ended[]): Promise<void> 
   await batch.write(settlement, rows)
 }
 
-/** Ends the leases that still hold, and returns the kinds of their jobs by id. Late workers change nothing. */
+/**
+ * Ends the leases that still hold, and returns the kinds of their jobs. Late workers change nothing. A row that was
+ * leased again, as when a machine was away for long, may be twice in a group: one of the two jobs holds the lease.
+ */
 async function endLeases(
   sql: Sql,
   organization_id: string,
   group: Ended[],
   now_s: number | null,
-): Promise<Map<string, OutboxKind>> {
+): Promise<Map<OutboxJob, OutboxKind>> {
   if (group.length === 1 && group[0]!.outcome.type === 'done') return removeOne(sql, organization_id, group[0]!.job)
   const rows = group.map(({ job, outcome }, place) => {
     const delay_s = delayOf(outcome)
@@ -221,7 +224,7 @@ async function endLeases(
     }
   })
   // The lists of ids are there for the planner, as in `claim`.
-  const ended = await sql<{ id: string; kind: OutboxKind }[]>`
+  const ended = await sql<{ place: number; kind: OutboxKind }[]>`
     with given as materialized (
       select * from json_to_recordset(${JSON.stringify(rows)}::text::json)
         as x (place integer, id uuid, lease_token uuid, done boolean, run_at_s float8, counted integer)
@@ -230,7 +233,7 @@ async function endLeases(
       delete from outbox o using given
       where given.done and o.organization_id = ${organization_id} and o.id = given.id
         and o.id = any(array(select id from given)) and o.lease_token = given.lease_token
-      returning o.id, o.kind
+      returning given.place, o.kind
     ), rescheduled as (
       update outbox o
       set attempts = o.attempts + given.counted, claims = o.claims - (1 - given.counted), lease_token = null,
@@ -239,16 +242,17 @@ async function endLeases(
       from given
       where not given.done and o.organization_id = ${organization_id} and o.id = given.id
         and o.id = any(array(select id from given)) and o.lease_token = given.lease_token
-      returning o.id, o.kind
+      returning given.place, o.kind
     )
-    select id, kind from removed union all select id, kind from rescheduled`
-  return new Map(ended.map(({ id, kind }) => [id, kind]))
+    select place, kind from removed union all select place, kind from rescheduled`
+  return new Map(ended.map(({ place, kind }) => [group[place]!.job, kind]))
 }
 
 /** Ends the lease of one job that is done. No plan of so plain a statement reads the whole table. */
-async function removeOne(sql: Sql, organization_id: string, { id, lease_token }: OutboxJob) {
+async function removeOne(sql: Sql, organization_id: string, job: OutboxJob) {
+  const { id, lease_token } = job
   const ended = await sql<{ kind: OutboxKind }[]>`
     delete from outbox where organization_id = ${organization_id} and id = ${id} and lease_token = ${lease_token}
     returning kind`
-  return new Map(ended.map(({ kind }) => [id, kind]))
+  return new Map(ended.map(({ kind }) => [job, kind]))
 }

@@ -11,8 +11,15 @@ import { drainOutbox, startDrain } from '../../../src/delivery/outbox/drain'
 import { enqueueWork } from '../../../src/delivery/outbox/enqueue'
 import { waitForFirstAttempt } from '../../../src/delivery/outbox/first-attempt'
 import { holdOutbox, resumeOutbox } from '../../../src/delivery/outbox/hold'
-import { inBatch, type OutboxAttempt, type OutboxJob, type OutboxKind } from '../../../src/delivery/outbox/job'
+import {
+  inBatch,
+  type OutboxAttempt,
+  type OutboxJob,
+  type OutboxKind,
+  type Settlement,
+} from '../../../src/delivery/outbox/job'
 import { KINDS } from '../../../src/delivery/outbox/kinds'
+import { Settler } from '../../../src/delivery/outbox/settle'
 import { listenForWakes, WAKE_CHANNEL } from '../../../src/delivery/outbox/wake'
 import { startApi, stopApi } from '../../support/api'
 import { endLeases } from '../../support/drain-processes'
@@ -250,6 +257,23 @@ test('a worker that was frozen past its lease changes nothing when it comes back
   await other
   expect(await results()).toEqual([{ id: id!, worker: 'the other one' }])
 })
+
+test('of a row that was leased again, a batch with both outcomes writes only that of the lease that holds', async () => {
+  const [id] = await enqueue('inbound', 1)
+  const { organization_id } = scope
+  const job = { organization_id, id: id!, lane_id: newId(), attempts: 0, claims: 1, traceparent: null, due_ms: null }
+  const [late, holder] = [newId(), newId()].map((lease_token) => ({ ...job, lease_token })) as [OutboxJob, OutboxJob]
+  await scope.sql`update outbox set lease_token = ${holder.lease_token} where id = ${id!}`
+  const settler = new Settler(connection(), KINDS.inbound.afterFault)
+  const settle = (job: OutboxJob, worker: string) =>
+    settler.settle(job, { type: 'done', ...inBatch(writeWorkers, { id: job.id, worker }, 'line') })
+  expect(await Promise.all([settle(late, 'late'), settle(holder, 'holder')])).toEqual([false, true])
+  expect(await results()).toEqual([{ id: id!, worker: 'holder' }])
+})
+
+async function writeWorkers({ sql }: Settlement, rows: { id: string; worker: string }[]): Promise<void> {
+  for (const { id, worker } of rows) await sql`insert into results values (${id}, ${worker})`
+}
 
 test('several drains share the work: no row is done twice', async () => {
   const lanes = await Promise.all(Array.from({ length: 20 }, () => enqueue('email', 10)))
