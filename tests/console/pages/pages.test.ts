@@ -38,7 +38,7 @@ afterAll(async () => {
   await desk.stop()
 })
 
-test.each(['/invitation', '/password-reset', '/pages/page.js', '/pages/page.css'])(
+test.each(['/invitation', '/password-reset', '/pages/page.js', '/pages/german.js'])(
   '%s runs no script of others, is in no frame, and sends no referrer',
   async (path) => {
     const { status, headers } = await fetch(new URL(`${path}?token=x`, server.url))
@@ -51,6 +51,19 @@ test.each(['/invitation', '/password-reset', '/pages/page.js', '/pages/page.css'
     expect(headers.get('x-content-type-options')).toBe('nosniff')
   },
 )
+
+test('each text of the pages is there in German', async () => {
+  const read = async (name: string) => (await fetch(new URL(name, server.url))).text()
+  const pages = (await Promise.all(['/invitation', '/password-reset'].map(read))).join()
+  const scripts = (await Promise.all(['page', 'invitation', 'password-reset'].map((name) => read(`/pages/${name}.js`))))
+    .join()
+    .replace(/^ ?\*.*$/gm, '')
+  const shown = [...pages.matchAll(/>([^<>]*\w[^<>]*)</g)].map(([, text]) => text!.trim())
+  const said = [...scripts.matchAll(/(?:(?:say|tell)\(|: )'([^']+[.?}]|[A-Z][^']+)'/g)].map(([, text]) => text!)
+  const texts = [...new Set([...shown, ...said, 'admin', 'agent'])].sort()
+  expect(texts.length).toBeGreaterThan(30)
+  expect(texts).toEqual(Object.keys((await import('../../../src/console/pages/files/german.js')).german).sort())
+})
 
 describe.skipIf(!is_there)('in a browser', () => {
   let browser: Browser
@@ -79,6 +92,7 @@ describe.skipIf(!is_there)('in a browser', () => {
     await page.keyboard.press('Enter')
     await page.getByText('You are a member now.').waitFor()
     expect(page.url()).not.toContain('token')
+    expect(await page.getByRole('link', { name: 'Sign in' }).getAttribute('href')).toBe('./')
     await page.getByRole('button', { name: 'Leave Stranger Ltd' }).press('Enter')
     await page.getByText('You left Stranger Ltd.').waitFor()
     const me = (await (await signIn(email, 'carols password')).get('/auth/me')).body
@@ -98,6 +112,20 @@ describe.skipIf(!is_there)('in a browser', () => {
     await page.close()
   })
 
+  test('an invitation speaks German, and offers nothing to leave to who is in one organization', async () => {
+    const email = `emma.${newId()}@b.example`
+    await desk.admin.post('/users', { email, name: 'Emma' })
+    const page = await open((await letterTo(email)).link, 'de-DE')
+    await page.getByText('Acme lädt Sie ein, als Agent an Support-Tickets zu arbeiten.').waitFor()
+    await page.getByLabel(/^Neues Passwort/).fill('emmas password')
+    await page.getByRole('button', { name: 'Annehmen' }).click()
+    await page.getByText('Sie sind jetzt Mitglied.').waitFor()
+    await page.getByRole('link', { name: 'Anmelden' }).waitFor()
+    expect(await page.getByRole('button').count()).toBe(0)
+    expect(await page.evaluate(() => document.documentElement.lang)).toBe('de')
+    await page.close()
+  })
+
   test('a forgotten password is asked for and set anew', async () => {
     const { email } = desk.agent
     const page = await open(new URL('/password-reset', server.url).href)
@@ -108,14 +136,15 @@ describe.skipIf(!is_there)('in a browser', () => {
     await page.getByLabel('New password').fill('a new password')
     await page.getByRole('button', { name: 'Set the password' }).click()
     await page.getByText('The new password is set.').waitFor()
+    await page.getByRole('link', { name: 'Sign in' }).waitFor()
     const answer = await stranger().post('/auth/login', { email, password: 'a new password' })
     expect(answer.status).toBe(200)
     await page.close()
   })
 
   /** A window as small as that of a phone. */
-  async function open(link: string): Promise<Page> {
-    const page = await browser.newPage({ viewport: { width: 360, height: 640 } })
+  async function open(link: string, locale = 'en-GB'): Promise<Page> {
+    const page = await browser.newPage({ viewport: { width: 360, height: 640 }, locale })
     page.setDefaultTimeout(TIMEOUT_MS)
     page.on('pageerror', (error) => faults.push(error.message))
     page.on('request', (request) => {

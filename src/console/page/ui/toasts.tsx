@@ -85,7 +85,7 @@ function Notice({ told }: { told: Told }) {
     return () => clearTimeout(timer)
   }, [])
   return (
-    <div class="notice" role={is_error ? 'alert' : undefined}>
+    <div class={is_error ? 'notice bad' : 'notice'} role={is_error ? 'alert' : undefined}>
       <span dir="auto">{text}</span>
       <span class="grow" />
       {undo && <Way text={t('ui.undo')} run={undo} is_main onDone={() => remove(id)} />}

@@ -1,5 +1,5 @@
 /** The page of an invitation: shows it, accepts or declines it, and lists the organizations of the account then. */
-import { alone, call, element, onSubmit, tell, tellError, token } from './page.js'
+import { alone, call, element, onSubmit, say, tell, tellError, token } from './page.js'
 
 const path = `/auth/invitations/${encodeURIComponent(token)}`
 const form = element('accept')
@@ -13,13 +13,16 @@ async function show() {
   const { ok, answer, error } = await call('GET', path)
   if (!ok) return tellError(error)
   const { organization, role, email, needs_password, needs_current_password } = answer.data
-  element('offer').textContent = `${organization.name} invites you to work on its support tickets as ${role}.`
+  const names = { name: organization.name, role: say(role) }
+  element('offer').textContent = say('{name} invites you to work on its support tickets as {role}.', names)
   element('email').value = email
   element('name-field').hidden = !needs_password
   element('current-field').hidden = !needs_current_password
   element('current').required = needs_current_password
-  if (!needs_password) {
-    element('password-label').textContent = 'The password of your account'
+  element('forgot').hidden = needs_password && !needs_current_password
+  if (needs_password) element('password').minLength = 8
+  else {
+    element('password-label').textContent = say('The password of your account')
     element('password').autocomplete = 'current-password'
   }
   form.hidden = false
@@ -35,6 +38,7 @@ async function accept() {
   if (!ok) return tellError(error)
   form.hidden = true
   history.replaceState(null, '', location.pathname)
+  element('onward').hidden = false
   tell('You are a member now.')
   await list(answer.access_token)
 }
@@ -53,19 +57,19 @@ async function list(access_token) {
     const item = document.createElement('li')
     const button = document.createElement('button')
     button.type = 'button'
-    button.className = 'quiet'
-    button.textContent = `Leave ${name}`
+    button.textContent = say('Leave {name}', { name })
     button.addEventListener('click', () => alone(item, () => leave(id, name, access_token)))
-    item.append(`${name} (${role}) `, button)
+    item.className = 'line'
+    item.append(`${name} (${say(role)})`, button)
     return item
   })
   element('list').replaceChildren(...items)
-  element('memberships').hidden = false
+  element('memberships').hidden = items.length < 2
 }
 
 async function leave(id, name, access_token) {
   const { ok, error } = await call('DELETE', `/auth/me/organizations/${id}`, { access_token })
   if (!ok) return tellError(error)
-  tell(`You left ${name}.`)
+  tell('You left {name}.', { name })
   await list(access_token)
 }

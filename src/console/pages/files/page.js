@@ -1,4 +1,5 @@
-/** What both pages share: the token of the link, the API, and what the person is shown. */
+/** What both pages share: the token of the link, the API, and what the person is shown, in English or German. */
+import { german } from './german.js'
 
 /** The token of the link; empty when there is no token in it. */
 export const token = new URLSearchParams(location.search).get('token') ?? ''
@@ -24,10 +25,29 @@ export async function call(method, path, { body, access_token } = {}) {
   return { ok: response.ok, answer, error: answer.error }
 }
 
+/** The first language of the browser that there is. */
+const language = navigator.languages.map((tag) => tag.slice(0, 2)).find((code) => code === 'de' || code === 'en')
+
+/** A text in the language of the browser, with values for the names in braces. */
+export function say(text, values = {}) {
+  const words = (language === 'de' && german[text]) || text
+  return words.replace(/{(\w+)}/g, (_, name) => values[name])
+}
+
+document.documentElement.lang = language ?? 'en'
+document.title = say(document.title)
+const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+while (texts.nextNode()) {
+  const { data } = texts.currentNode
+  if (data.trim()) texts.currentNode.data = say(data.trim())
+}
+
 /** Shows what happened, and lets screen readers say it. */
-export function tell(text) {
-  element('status').textContent = text
-  element('status').focus()
+export function tell(text, values) {
+  const status = element('status')
+  status.hidden = !text
+  status.textContent = say(text, values)
+  if (text) status.focus()
 }
 
 const TEXTS = {

@@ -3,6 +3,7 @@ import { call, element, onSubmit, tell, tellError, token } from './page.js'
 
 const [forgot, reset] = [element('forgot'), element('reset')]
 
+tell('')
 forgot.hidden = Boolean(token)
 reset.hidden = !token
 onSubmit(forgot, ask)
@@ -21,5 +22,6 @@ async function set() {
   if (!ok) return tellError(error)
   reset.hidden = true
   history.replaceState(null, '', location.pathname)
+  element('onward').hidden = false
   tell('The new password is set. Sign in with it.')
 }
