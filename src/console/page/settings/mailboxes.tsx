@@ -5,7 +5,7 @@ import { hrefOf } from '../route'
 import { Action, Button } from '../ui/buttons'
 import { Dot } from '../ui/marks'
 import { Time } from '../ui/measures'
-import { tell } from '../ui/toasts'
+import { tell, tellFault } from '../ui/toasts'
 import type { View } from '../view-types'
 import { t } from '../words/catalogue'
 import { DnsRecord } from './domain-list'
@@ -36,7 +36,12 @@ export function Mailboxes(view: View) {
             <Action
               label={t('mailbox.test_what', { address: one.address })}
               disabled={!one.smtp}
-              run={() => testMailbox(view, one).then(() => reload())}
+              run={async () => {
+                const result = await testMailbox(view, one)
+                if (result.ok) tell(testWords(one, result))
+                else tellFault(testWords(one, result))
+                await reload()
+              }}
             >
               {t('mailbox.test')}
             </Action>
@@ -55,15 +60,16 @@ export function Mailboxes(view: View) {
   )
 }
 
-/** Connects to the server of a mailbox and signs in; tells what it said. */
-export async function testMailbox({ api }: Pick<View, 'api'>, { id, address }: Mailbox): Promise<MailboxTest> {
-  const { data } = await api.post<MailboxTest>(`/mailboxes/${id}/test`)
-  tell(
-    data.ok
-      ? t('mailbox.test_ok', { address, ms: data.response_time_ms })
-      : t('mailbox.test_failed', { address, error: data.error ?? '' }),
-  )
-  return data
+/** Connects to the server of a mailbox and signs in. */
+export async function testMailbox({ api }: Pick<View, 'api'>, { id }: Mailbox): Promise<MailboxTest> {
+  return (await api.post<MailboxTest>(`/mailboxes/${id}/test`)).data
+}
+
+/** What the server said to the test. */
+export function testWords({ address }: Mailbox, { ok, response_time_ms, error }: MailboxTest): string {
+  return ok
+    ? t('mailbox.test_ok', { address, ms: response_time_ms })
+    : t('mailbox.test_failed', { address, error: error ?? '' })
 }
 
 function Cells({ api, mailbox: one }: View & { mailbox: Mailbox }) {

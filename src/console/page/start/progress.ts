@@ -4,6 +4,7 @@ import type { Ticket, TicketWithMessages } from '../../../desk/tickets/model'
 import type { Domain } from '../../../mail/domains/model'
 import type { InboundMessage } from '../../../mail/inbound-messages/model'
 import type { Mailbox } from '../../../mail/mailboxes/model'
+import type { OutboundMessage } from '../../../mail/outbound-messages/model'
 import type { User } from '../../../people/users/model'
 import type { Api } from '../api'
 import { useLive } from '../live'
@@ -21,6 +22,8 @@ export type Progress = {
   arrived: InboundMessage | undefined
   /** The newest test, with what came back of it. */
   test: Test | undefined
+  /** An email has left to somebody. */
+  has_sent: boolean
   colleagues: number
 }
 
@@ -32,13 +35,14 @@ export function useProgress(api: Api) {
     `progress ${api.organization_id}`,
     async (_before, signal) => {
       const read = async <T>(path: string) => (await api.get<T>(path, { signal })).data
-      const [mailboxes, stats, domains, inbound, users, test] = await Promise.all([
+      const [mailboxes, stats, domains, inbound, users, test, sent] = await Promise.all([
         read<Mailbox[]>('/mailboxes?per_page=100'),
         read<Stats>('/stats'),
         read<Domain[]>('/domains?per_page=100'),
         read<InboundMessage[]>('/inbound-messages?per_page=50'),
         read<User[]>('/users?per_page=2'),
         readTest(read),
+        read<OutboundMessage[]>('/outbound-messages?status=sent&per_page=1'),
       ])
       return {
         mailbox: mailboxes.find(({ is_default }) => is_default) ?? mailboxes[0],
@@ -46,6 +50,7 @@ export function useProgress(api: Api) {
         domains,
         arrived: inbound.find(({ envelope_from, outcome }) => envelope_from !== null && outcome !== 'own'),
         test,
+        has_sent: sent.length > 0,
         colleagues: users.length - 1,
       }
     },
@@ -66,12 +71,12 @@ async function readTest(read: <T>(path: string) => Promise<T>): Promise<Test | u
 }
 
 /** What is done already. */
-export function doneOf({ mailbox, arrived, test, colleagues }: Progress) {
+export function doneOf({ mailbox, arrived, test, has_sent, colleagues }: Progress) {
   return {
     mailbox: mailbox !== undefined,
     server: mailbox?.smtp !== null && mailbox !== undefined,
     arrived: arrived !== undefined || test?.returned !== undefined,
-    sent: test?.ticket.messages.some(({ email_status }) => email_status === 'sent') ?? false,
+    sent: has_sent,
     colleague: colleagues > 0,
   }
 }

@@ -1,13 +1,15 @@
 /** Leads a new admin from nothing to real mail, in and out, and to a colleague. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
+import type { Mailbox, MailboxTest } from '../../../mail/mailboxes/model'
 import { EditForm } from '../forms/edit-form'
 import { type Body, withoutEmpty } from '../forms/spec'
 import { go, hrefOf } from '../route'
 import { mailboxBody, mailboxSpecs, mailboxValue } from '../settings/mailbox-form'
-import { testMailbox } from '../settings/mailboxes'
+import { testMailbox, testWords } from '../settings/mailboxes'
 import { Action, Button } from '../ui/buttons'
 import { Dialog } from '../ui/dialogs'
+import { Dot } from '../ui/marks'
 import { Waiting } from '../ui/placeholders'
 import { tell } from '../ui/toasts'
 import type { View } from '../view-types'
@@ -93,7 +95,9 @@ function MailboxStep({ api, progress, reload }: Props) {
       {is_adding && (
         <Dialog title={t('mailbox.add')} onClose={() => setAdding(false)}>
           <EditForm
-            specs={mailboxSpecs(undefined).filter(({ name }) => name === 'address' || name === 'name')}
+            specs={mailboxSpecs(undefined)
+              .filter(({ name }) => name === 'address' || name === 'name')
+              .map((spec) => ({ ...spec, required: true }))}
             value={mailboxValue(undefined)}
             submit={t('act.save')}
             onCancel={() => setAdding(false)}
@@ -112,10 +116,16 @@ function MailboxStep({ api, progress, reload }: Props) {
 function ServerStep({ progress, reload, ...view }: Props) {
   const mailbox = progress.mailbox!
   const [is_editing, setEditing] = useState(false)
-  const save = async (_body: Body, changes: Body) => {
-    await view.api.patch(`/mailboxes/${mailbox.id}`, mailboxBody(changes, mailbox))
-    setEditing(false)
+  const [result, setResult] = useState<MailboxTest>()
+  const test = async () => {
+    setResult(await testMailbox(view, mailbox))
     await reload()
+  }
+  const save = async (_body: Body, changes: Body) => {
+    const { data } = await view.api.patch<Mailbox>(`/mailboxes/${mailbox.id}`, mailboxBody(changes, mailbox))
+    setEditing(false)
+    setResult(undefined)
+    await (data.smtp ? test() : reload())
   }
   return (
     <>
@@ -125,11 +135,14 @@ function ServerStep({ progress, reload, ...view }: Props) {
           : t('start.server_means')}
       </p>
       {!mailbox.sending.ok && <p class="fault">{mailbox.sending.error}</p>}
+      <p role="status">{result && <Dot kind={result.ok ? 'sent' : 'failed'}>{testWords(mailbox, result)}</Dot>}</p>
       <p class="buttons">
-        <Button kind={mailbox.smtp ? 'quiet' : 'main'} text={t('start.set_server')} onClick={() => setEditing(true)} />
-        {mailbox.smtp && (
-          <Action run={() => testMailbox(view, mailbox).then(() => reload())}>{t('mailbox.test')}</Action>
-        )}
+        <Button
+          kind={mailbox.smtp ? 'quiet' : 'main'}
+          text={t(mailbox.smtp ? 'start.change_server' : 'start.set_server')}
+          onClick={() => setEditing(true)}
+        />
+        {mailbox.smtp && <Action run={test}>{t('mailbox.test')}</Action>}
       </p>
       {is_editing && (
         <Dialog title={t('start.server')} onClose={() => setEditing(false)}>

@@ -32,6 +32,11 @@ export function tell(text: string, ways: Ways | (() => unknown) = {}): () => voi
   return show({ text, ...given, is_error: false, shown_ms: given.undo ? UNDO_MS : SHOWN_MS })
 }
 
+/** Tells what failed; it stays until somebody has read it. */
+export function tellFault(text: string): void {
+  show({ text, is_error: true, shown_ms: 0 })
+}
+
 function show(told: Omit<Told, 'id'>): () => void {
   const id = ++last_id
   // What can be undone stays; other words give way to the new ones.
@@ -59,7 +64,7 @@ export async function attempt<T>(work: () => Promise<T>): Promise<T | undefined>
   try {
     return await work()
   } catch (error) {
-    show({ text: error instanceof Refusal ? error.text : String(error), is_error: true, shown_ms: 0 })
+    tellFault(error instanceof Refusal ? error.text : String(error))
     return undefined
   }
 }
