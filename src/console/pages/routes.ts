@@ -5,7 +5,7 @@ import Elysia from 'elysia'
 
 const TYPES = { html: 'text/html; charset=utf-8', js: 'text/javascript; charset=utf-8' }
 
-/** Nothing but files of this service and the API may be loaded. A link must not reach others: not even as a referrer. */
+/** Only files of this service and the API may be loaded. A link must not reach others: not even as a referrer. */
 const HEADERS = {
   'cache-control': 'no-cache',
   'content-security-policy':
