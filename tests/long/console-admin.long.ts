@@ -463,7 +463,7 @@ describe.skipIf(reason !== undefined)('an admin', () => {
       .getByText('Nothing needs attention.')
       .or(page.getByRole('list', { name: 'What needs attention' }))
       .waitFor()
-    for (const name of ['Last hour', 'Last day', 'Last month']) {
+    for (const name of ['Last hour', 'Last 24 hours', 'Last 30 days']) {
       await page.getByRole('button', { name }).click()
       await page.getByText(/new tickets: [1-9]/).waitFor({ state: 'attached' })
     }

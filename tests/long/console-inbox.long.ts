@@ -70,6 +70,23 @@ describe.skipIf(reason !== undefined)('the inbox', () => {
     await page.context().close()
   })
 
+  test('begins a long message where it begins, and a long conversation at its end', async () => {
+    const subject = await desk.mail('A long story', 'A line of it.\n'.repeat(200))
+    const page = await desk.open()
+    await openTicket(page, subject)
+    await page.waitForFunction(() => {
+      const [message] = document.querySelectorAll('.message')
+      const { top } = document.querySelector('.messages-scroll')!.getBoundingClientRect()
+      return Math.abs(message!.getBoundingClientRect().top - top) < 20
+    })
+    const { id } = (await desk.service().call('GET', '/tickets?search=story')).body.data[0]
+    await desk.service().call('POST', `/tickets/${id}/messages`, { body: 'Short.', is_internal: true })
+    await page.getByRole('link', { name: 'All tickets' }).click()
+    await openTicket(page, subject)
+    await page.waitForFunction(() => document.querySelector('.messages-scroll')!.scrollTop === 0)
+    await page.context().close()
+  })
+
   test('adds a note, assigns, labels, logs time and runs a timer, and lists all of it in the timeline', async () => {
     const subject = await desk.mail('My screen is dark')
     const page = await desk.open()
@@ -80,8 +97,11 @@ describe.skipIf(reason !== undefined)('the inbox', () => {
     await page.locator('.message-text', { hasText: 'She is new here.' }).waitFor()
     await choose(page, 'Assignee', 'Admin (you)')
     await page.getByText('Assigned to: Admin.').waitFor()
-    await choose(page, 'Labels', 'New label')
-    await page.getByLabel('Name').fill('hardware')
+    // What fits no label is the name of a new one.
+    await page.keyboard.press('l')
+    await page.keyboard.type('hardware')
+    await page.keyboard.press('Enter')
+    expect(await page.getByLabel('Name').inputValue()).toBe('hardware')
     await page.getByRole('button', { name: 'Add', exact: true }).click()
     await page.getByRole('button', { name: 'Remove the label hardware' }).waitFor()
     await page.getByRole('button', { name: 'Start the timer' }).click()

@@ -128,6 +128,12 @@ describe.skipIf(reason !== undefined)('by the keyboard', () => {
     expect(await statuses()).toEqual(['closed', 'closed'])
     await page.getByRole('button', { name: 'Undo' }).last().click()
     await until('both are open again', async () => (await statuses()).join() === 'open,open')
+    // Back in the list the keys go on from the ticket that was open.
+    await openTicket(page, subjects[0]!)
+    await page.keyboard.press('u')
+    await page.keyboard.press('x')
+    await page.locator('.row.is-selected', { hasText: subjects[0] }).waitFor()
+    await page.keyboard.press('Escape')
   })
 
   test('puts in a macro by a slash, and writes formatted text with a pasted image', async () => {

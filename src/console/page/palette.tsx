@@ -63,14 +63,18 @@ export function Palette({ api }: View) {
 }
 
 function Keys({ known, onClose }: { known: Act[]; onClose: () => void }) {
-  const all = [...known.filter(({ keys }) => keys), { keys: 'Ctrl Enter', text: t('composer.send') }]
+  const sends = [
+    { keys: 'Ctrl Enter', text: t('composer.send') },
+    { keys: 'Ctrl Shift Enter', text: t('composer.send_resolved') },
+  ]
+  const all = [...known.filter(({ keys }) => keys), ...sends]
   return (
     <Dialog title={t('frame.keys')} onClose={onClose}>
       <dl class="keys">
         {all.map(({ keys, text }) => (
           <div key={keys}>
             <dt>
-              <kbd>{keys}</kbd>
+              <kbd>{keys?.replace('Ctrl', t('ui.ctrl'))}</kbd>
             </dt>
             <dd>{text}</dd>
           </div>

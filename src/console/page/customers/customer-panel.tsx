@@ -163,11 +163,11 @@ function TicketCustom({ api, ticket, reload }: Props) {
   }
   return (
     <>
-      <p class="line">
-        <strong>{t('customer.ticket_fields')}</strong>
+      <div class="line">
+        <h3>{t('customer.ticket_fields')}</h3>
         <span class="grow" />
         <Button kind="bare" icon={Pencil} label={t('customer.edit_fields')} onClick={() => setEditing(true)} />
-      </p>
+      </div>
       <dl class="facts">
         {ticket.external_id && (
           <div>

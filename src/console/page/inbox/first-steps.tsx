@@ -56,7 +56,7 @@ function Choose({ api, is_young }: View & { is_young: boolean }) {
         {KEYS.map(([key, text]) => (
           <div key={key}>
             <dt>
-              <kbd>{key}</kbd>
+              <kbd>{key.replace('Ctrl', t('ui.ctrl'))}</kbd>
             </dt>
             <dd>{t(text)}</dd>
           </div>

@@ -28,10 +28,11 @@ const NEW = 'new'
 type Props = { api: Api; ticket: TicketWithMessages; names: Names; change: Change; act: Omit<Act, 'run'> }
 
 export function Labels({ api, ticket, names, change, act }: Props) {
-  const [is_making, setMaking] = useState(false)
+  /** The name that was typed of a new one, while it is made. */
+  const [making, setMaking] = useState<string>()
   const ids = ticket.labels.map(({ id }) => id)
-  const choose = (id: string) => {
-    if (id === NEW) setMaking(true)
+  const choose = (id: string, typed = '') => {
+    if (id === NEW) setMaking(typed)
     else void change({ label_ids: ids.includes(id) ? ids.filter((one) => one !== id) : [...ids, id] })
   }
   return (
@@ -59,16 +60,17 @@ export function Labels({ api, ticket, names, change, act }: Props) {
             mark: <Colour color={color} />,
             is_chosen: ids.includes(id),
           })),
-          { value: NEW, text: t('ticket.new_label'), icon: Plus },
+          { value: NEW, text: t('ticket.new_label'), icon: Plus, stays: true },
         ]}
         onChoose={choose}
       />
-      {is_making && (
+      {making !== undefined && (
         <NewLabel
           api={api}
-          onClose={() => setMaking(false)}
+          name={making}
+          onClose={() => setMaking(undefined)}
           onMade={async (id) => {
-            if (await change({ label_ids: [...ids, id] })) setMaking(false)
+            if (await change({ label_ids: [...ids, id] })) setMaking(undefined)
           }}
         />
       )}
@@ -84,7 +86,9 @@ function Colour({ color }: { color: string }) {
   )
 }
 
-function NewLabel({ api, onClose, onMade }: { api: Api; onClose: () => void; onMade: (id: string) => Promise<void> }) {
+type NewProps = { api: Api; name: string; onClose: () => void; onMade: (id: string) => Promise<void> }
+
+function NewLabel({ api, name, onClose, onMade }: NewProps) {
   const make = async (form: FormData) => {
     const { data } = await api.post<Label>('/labels', { name: form.get('name'), color: form.get('color') })
     await onMade(data.id)
@@ -92,7 +96,7 @@ function NewLabel({ api, onClose, onMade }: { api: Api; onClose: () => void; onM
   return (
     <Dialog title={t('ticket.new_label')} onClose={onClose}>
       <Form submit={t('ticket.add')} onCancel={onClose} send={make}>
-        <Field label={t('inbox.name')} name="name" required maxLength={64} />
+        <Field label={t('inbox.name')} name="name" value={name} required maxLength={64} />
         <fieldset class="palette">
           <legend>{t('ticket.colour')}</legend>
           {PALETTE.map(([color, name], place) => (

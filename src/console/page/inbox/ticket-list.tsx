@@ -88,12 +88,17 @@ export function TicketList(view: View & { names: Names }) {
 /** Keys that move in the list and select in it. */
 function useListActs({ api, route }: View, { select, selectAll }: ReturnType<typeof useSelection>): void {
   const at = () => focusedOr(route.path[1])
+  // The keys go on from the ticket that was open.
+  const back = () => {
+    if (route.path[1]) focusBeside(route.path[1], 0)
+    go(hrefOf(api.organization_id, ['tickets'], route.query))
+  }
   useActs([
     { text: t('inbox.next'), keys: 'j', run: () => focusBeside(at(), 1) },
     { text: t('inbox.previous'), keys: 'k', run: () => focusBeside(at(), -1) },
     { text: t('inbox.select_this'), icon: SquareCheck, keys: 'x', run: () => at() && select(at()!) },
     { text: t('inbox.select_all'), icon: CheckCheck, keys: '*', run: selectAll },
-    { text: t('inbox.back'), keys: 'u', run: () => go(hrefOf(api.organization_id, ['tickets'], route.query)) },
+    { text: t('inbox.back'), keys: 'u', run: back },
   ])
 }
 
@@ -104,7 +109,7 @@ function focusedOr(open: string | undefined): string | undefined {
 }
 
 /** Moves the focus among the tickets of the list. */
-function focusBeside(id: string | undefined, step: 1 | -1): void {
+function focusBeside(id: string | undefined, step: 1 | 0 | -1): void {
   const links = [...document.querySelectorAll<HTMLAnchorElement>('.list .row a')]
   const from = links.findIndex((link) => id && link.hash.includes(id))
   links[Math.min(Math.max(from + step, 0), links.length - 1)]?.focus()

@@ -14,6 +14,7 @@ import { Composer } from './composer'
 import { look } from './looked'
 import { Merged } from './merge'
 import { Conversation } from './message-list'
+import { Reading } from './reading'
 import { Side } from './side'
 import { TicketHead } from './ticket-head'
 
@@ -61,9 +62,9 @@ export function TicketView(view: View & { ticket_id: string; names: Names }) {
         <Back href={back} />
         <TicketHead {...view} ticket={ticket} names={names} change={change} />
         {live.error && <Waiting error={live.error} />}
-        <div class="messages-scroll">
+        <Reading key={ticket.id}>
           <Conversation {...view} ticket={ticket} reload={live.reload} />
-        </div>
+        </Reading>
         <Composer {...view} ticket={ticket} names={names} change={change} reload={live.reload} />
       </div>
       <Side {...view} ticket={ticket} reload={live.reload} />

@@ -2,6 +2,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
 import type { Stats } from '../../../desk/stats/model'
+import { dayOrHour } from '../ui/measures'
 import { t } from '../words/catalogue'
 
 /** The palette of labels, which is told apart in light and dark. */
@@ -27,7 +28,7 @@ export function Plot({ title, unit, stats, series }: { title: string; unit?: str
   const shape = `${stats.period} ${series.map(([name]) => name).join()}`
 
   useEffect(() => {
-    const drawn = new uPlot(optionsOf(place.current!, series, unit), data, place.current!)
+    const drawn = new uPlot(optionsOf(place.current!, series, stats, unit), data, place.current!)
     plot.current = drawn
     const observer = new ResizeObserver(([entry]) =>
       drawn.setSize({ width: Math.floor(entry!.contentRect.width), height: HEIGHT }),
@@ -59,7 +60,7 @@ function wordsOf(values: (number | null)[], unit?: string): string {
   return known.length > 0 ? t('reports.on_average', { value: Math.round(sum / known.length), unit }) : t('reports.none')
 }
 
-function optionsOf(element: HTMLElement, series: Series[], unit: string | undefined): uPlot.Options {
+function optionsOf(element: HTMLElement, series: Series[], { step_seconds }: Stats, unit?: string): uPlot.Options {
   const style = getComputedStyle(element)
   const ink = style.getPropertyValue('--faint').trim()
   const line = style.getPropertyValue('--line').trim()
@@ -70,7 +71,7 @@ function optionsOf(element: HTMLElement, series: Series[], unit: string | undefi
     cursor: { drag: { x: false, y: false } },
     scales: { y: { range: (_plot, _min, max) => [0, Math.max(max, 1) * 1.1] } },
     axes: [
-      axis,
+      { ...axis, values: (_plot, ticks) => ticks.map((tick) => dayOrHour(tick, step_seconds)) },
       {
         ...axis,
         size: 48,
@@ -78,7 +79,7 @@ function optionsOf(element: HTMLElement, series: Series[], unit: string | undefi
       },
     ],
     series: [
-      {},
+      { label: t('reports.time'), value: (_plot, at) => (at === null ? '' : dayOrHour(at, step_seconds)) },
       ...series.map(([label, color]) => ({
         label: unit ? `${label} (${unit})` : label,
         stroke: COLORS[color],

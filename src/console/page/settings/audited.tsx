@@ -9,6 +9,7 @@ import { useUsers } from '../time/use-users'
 import { Time } from '../ui/measures'
 import type { View } from '../view-types'
 import { t } from '../words/catalogue'
+import { programOf } from './session-list'
 
 const ACTIONS = `auth.login auth.login_failed auth.logout auth.session_ended auth.password_changed auth.password_reset
   auth.second_factor_enabled auth.second_factor_disabled auth.second_factor_reset identity_provider.updated
@@ -62,7 +63,7 @@ export function AuditLog(view: View) {
             <td class="wide">{changes && <Changes changes={changes} />}</td>
             <td class="wide">
               {ip}
-              {user_agent && <small>{user_agent}</small>}
+              {user_agent && <small title={user_agent}>{programOf({ user_agent })}</small>}
               {request_id && <small>{request_id}</small>}
             </td>
           </>

@@ -52,7 +52,7 @@ export function Sessions({ api, me }: View) {
 }
 
 /** A browser and its system as people call them; what else signed in, as it calls itself. */
-function programOf({ user_agent }: Session): string {
+export function programOf({ user_agent }: Pick<Session, 'user_agent'>): string {
   const [browser] = BROWSERS.find(([, mark]) => user_agent?.includes(mark)) ?? []
   const system = SYSTEMS.find((mark) => user_agent?.includes(mark))
   return browser && system ? `${browser}, ${system}` : (user_agent ?? t('sessions.unknown'))

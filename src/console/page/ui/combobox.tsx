@@ -16,6 +16,8 @@ export type Option = {
   /** At the end of the line: a key, or what else is good to know. */
   hint?: string
   is_chosen?: boolean
+  /** Stays at the end whatever is typed: what makes a new one of that name. */
+  stays?: boolean
   /** Options with the same group stand below its name. */
   group?: string
 }
@@ -23,7 +25,8 @@ export type Option = {
 type OptionsProps = {
   label: string
   options: Option[]
-  onChoose: (value: string) => void
+  /** @param words what was typed */
+  onChoose: (value: string, words: string) => void
   placeholder?: string
   /** Hears what is typed, for options that depend on it. */
   onType?: (words: string) => void
@@ -44,7 +47,7 @@ export function Options({ label, options, onChoose, placeholder, onType }: Optio
   const onKeyDown = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
     if (step) setPlace((now + step + fitting.length) % Math.max(1, fitting.length))
-    else if (event.key === 'Enter' && fitting[now]) onChoose(fitting[now].value)
+    else if (event.key === 'Enter' && fitting[now]) onChoose(fitting[now].value, words.trim())
     else return
     event.preventDefault()
   }
@@ -74,10 +77,10 @@ export function Options({ label, options, onChoose, placeholder, onType }: Optio
           <OneOption
             key={option.value}
             id={`${id}-${at}`}
-            option={option}
+            option={option.stays ? { ...option, hint: words.trim() } : option}
             is_selected={at === now}
             heads={option.group !== fitting[at - 1]?.group}
-            onChoose={onChoose}
+            onChoose={(value) => onChoose(value, words.trim())}
           />
         ))}
       </div>
@@ -130,6 +133,7 @@ function OneOption({ id, option, is_selected, heads, onChoose }: OneProps) {
 function fittingOf(options: Option[], typed: string): Option[] {
   const all = simple(typed).split(/\s+/)
   const ranked = options.flatMap((option) => {
+    if (option.stays) return [{ option, rank: 2 }]
     const text = ` ${simple(`${option.text} ${option.words ?? ''}`)}`
     if (!all.every((word) => text.includes(word))) return []
     return [{ option, rank: all.every((word) => text.includes(` ${word}`)) ? 0 : 1 }]

@@ -6,6 +6,7 @@ const RELATIVE = new Intl.RelativeTimeFormat(locales(), { numeric: 'auto', style
 const EXACT = new Intl.DateTimeFormat(locales(), { dateStyle: 'full', timeStyle: 'medium' })
 const DAY = new Intl.DateTimeFormat(locales(), { month: 'short', day: 'numeric' })
 const DAY_OF_YEAR = new Intl.DateTimeFormat(locales(), { dateStyle: 'medium' })
+const HOUR = new Intl.DateTimeFormat(locales(), { hour: 'numeric', minute: '2-digit' })
 const NUMBER = new Intl.NumberFormat(locales())
 const MINUTE_S = 60
 const HOUR_S = 3600
@@ -39,6 +40,11 @@ function ago(at: string, now_ms = Date.now()): string {
 /** A day of the calendar, such as `2026-01-31`, as the browser's language writes it. */
 export function day(date: string): string {
   return DAY_OF_YEAR.format(new Date(`${date}T12:00:00`))
+}
+
+/** A point of a plot, in seconds since 1970: the hour, or the day where a step is nearly one. */
+export function dayOrHour(at: number, step_seconds: number): string {
+  return (step_seconds < HOUR_S ? HOUR : DAY).format(new Date(at * 1000))
 }
 
 /** A number with the marks of the browser's language. */

@@ -126,7 +126,10 @@ export function Menu({ items, ...popover }: MenuProps) {
   )
 }
 
-type PickerProps = Omit<PopoverProps, 'children'> & { options: Option[]; onChoose: (value: string) => unknown }
+type PickerProps = Omit<PopoverProps, 'children'> & {
+  options: Option[]
+  onChoose: (value: string, words: string) => unknown
+}
 
 /** A choice by typing: of people, labels, or what else has many names. */
 export function Picker({ options, onChoose, ...popover }: PickerProps) {
@@ -136,9 +139,9 @@ export function Picker({ options, onChoose, ...popover }: PickerProps) {
         <Options
           label={popover.label}
           options={options}
-          onChoose={(value) => {
+          onChoose={(...chosen) => {
             close()
-            void attempt(async () => onChoose(value))
+            void attempt(async () => onChoose(...chosen))
           }}
         />
       )}

@@ -1,6 +1,7 @@
 /** The frame, the sign-in and the small parts of every view, in English. */
 export const frameEnglish = {
   'ui.cancel': 'Cancel',
+  'ui.ctrl': 'Ctrl',
   'ui.close': 'Close',
   'ui.dismiss': 'Dismiss',
   'ui.undo': 'Undo',

@@ -5,6 +5,7 @@ import type { Translated } from './translated'
 
 export const frameGerman: Translated<typeof frameEnglish> = {
   'ui.cancel': 'Abbrechen',
+  'ui.ctrl': 'Strg',
   'ui.close': 'Schließen',
   'ui.dismiss': 'Ausblenden',
   'ui.undo': 'Rückgängig',
@@ -14,7 +15,7 @@ export const frameGerman: Translated<typeof frameEnglish> = {
   'ui.just_now': 'gerade eben',
   'ui.none_fits': 'Nichts passt.',
 
-  'frame.palette': 'Finden oder tun',
+  'frame.palette': 'Suchen oder ausführen',
   'frame.palette_hint': 'Tippen Sie, was zu tun ist, oder Wörter eines Tickets',
   'frame.keys': 'Tastenkürzel',
   'frame.skip': 'Zum Inhalt springen',

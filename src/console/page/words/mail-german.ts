@@ -201,7 +201,7 @@ export const mailGerman: Translated<typeof mailEnglish> = {
     'Diese Regeln gelten vor der Beurteilung als Spam. Was zurückgehalten wird, steht im Eingang und kann dort freigegeben werden.',
   'sender.none': 'Noch keine Regeln. Eine Regel hält die Mail eines Absenders zurück oder nie.',
   'sender.sender': 'Absender',
-  'sender.unknown': 'nicht belegt',
+  'sender.unknown': 'ohne Nachweis',
   'sender.verified': 'bestätigt',
   'spam_by.relay': 'Ihrem Mailserver',
   'spam_by.rspamd': 'rspamd',

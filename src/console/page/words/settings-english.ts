@@ -174,7 +174,7 @@ export const settingsEnglish = {
   'settings.group_mail': 'Email',
   'settings.group_organization': 'Organization',
   'settings.group_work': 'Work',
-  'settings.group_yours': 'Yours',
+  'settings.group_yours': 'You',
   'settings.imports': 'Imports',
   'settings.inbound': 'Inbound mail',
   'settings.keys': 'API keys',
