@@ -26,6 +26,12 @@ const FOREIGN_SETTINGS = Object.keys(SETTINGS).filter((name) => !name.startsWith
 /** Everything that makes a commit durable is off: this data is thrown away. */
 const FAST_SETTINGS = { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off', max_connections: '200' }
 
+/**
+ * Most code of a test runs a few times only: to optimize it takes a sixth of the processor time of all files. Long
+ * tests measure, and run as the service does.
+ */
+const NOT_OPTIMIZED = { BUN_JSC_useDFGJIT: '0' }
+
 /** Time limit of a test or hook, long enough for a slow and busy machine, and longer than what a test waits for. */
 const TIMEOUT_MS = 300_000
 
@@ -81,6 +87,8 @@ async function run(args: string[]): Promise<number> {
   process.umask(0o022)
   for (const name of FOREIGN_SETTINGS) delete process.env[name]
   Object.assign(process.env, { NODE_ENV: 'test', LOG_LEVEL: process.env.LOG_LEVEL ?? 'silent', TMPDIR: dir })
+
+  if (!args.includes(LONG)) Object.assign(process.env, NOT_OPTIMIZED)
 
   if (args.includes(RLS)) {
     process.env[POLICED] = 'yes'
