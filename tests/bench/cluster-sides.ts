@@ -13,7 +13,7 @@ import { createClusterDatabase, dropDatabase, findNodes } from '../support/clust
 import { insertContacts } from '../support/many-tickets'
 import { runOnDatabase, runOnServer, withDatabase } from '../support/on-server'
 import { type Service, startService } from '../support/service'
-import { sendInSession, startSession } from '../support/smtp'
+import { type SmtpSink, sendInSession, startSession, startSmtpSink } from '../support/smtp'
 import { treeOf } from './processes'
 
 export type Side = {
@@ -53,10 +53,12 @@ export async function startSides(coordinator_url: string) {
   }
   const stop = async () => {
     for (const service of services) await service.stop()
+    sink[Symbol.dispose]()
     await dropAll()
     fs.rmSync(folder, { recursive: true, force: true })
   }
   const [coordinator, ...workers] = await Promise.all(nodes.map(pidOf))
+  const sink = await startSmtpSink()
   const start = async (url: string) => {
     const DATA_DIR = path.join(folder, new URL(url).pathname)
     const service = await startService({
@@ -71,7 +73,7 @@ export async function startSides(coordinator_url: string) {
       coordinator: millisecondsOf([coordinator!]),
       workers: millisecondsOf(workers),
     })
-    return { ...(await fillSide(url, service)), cpu }
+    return { ...(await fillSide(url, service, sink)), cpu }
   }
   try {
     await dropAll()
@@ -100,14 +102,18 @@ function millisecondsOf(pids: number[]): number {
   return pids.flatMap(treeOf).reduce((sum, { cpu_ms }) => sum + cpu_ms, 0)
 }
 
-async function fillSide(url: string, service: Service): Promise<Omit<Side, 'cpu'>> {
+async function fillSide(url: string, service: Service, sink: SmtpSink): Promise<Omit<Side, 'cpu'>> {
   const call = async (method: string, path: string, body?: unknown) => {
     const { status, body: answer } = await service.call(method, path, body)
     if (status >= 300) throw new Error(`${method} ${path} answered ${status}: ${JSON.stringify(answer)}`)
     return answer
   }
   const create = async (path: string, body: object): Promise<string> => (await call('POST', path, body)).data.id
-  await create('/mailboxes', { address: MAILBOX, name: 'Support' })
+  await create('/mailboxes', {
+    address: MAILBOX,
+    name: 'Support',
+    smtp: { host: '127.0.0.1', port: sink.port, security: 'none' },
+  })
   const session = await startSession(service.smtp_port)
   const tickets: string[] = []
   return {

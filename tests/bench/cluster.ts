@@ -43,6 +43,11 @@ const ROWS: Row[] = [
     name: 'POST note',
     ask: ({ send, anyTicket }) => send('POST', `${anyTicket()}/messages`, { body: 'Seen.', is_internal: true }),
   },
+  {
+    name: 'POST answer, until it is sent',
+    ratio: { at_most: 2 },
+    ask: ({ send, anyTicket }) => send('POST', `${anyTicket()}/messages`, { body: 'Switch it off and on.' }),
+  },
   { name: 'a mail, from MAIL FROM to its ticket', ask: ({ fileMail }) => fileMail() },
 ]
 

@@ -5,6 +5,7 @@
 import type { Connection } from '../../base/db/transact'
 import { log, safeError } from '../../base/log'
 import { LEASE_S } from './claim'
+import type { LaneName } from './due-lanes'
 import type { OutboxHandler, OutboxKind } from './job'
 import { giveTurns } from './lane-faults'
 import { listenForWakes, onWake } from './wake'
@@ -25,7 +26,7 @@ export type Drain = {
 export function startDrain(connection: Connection, handlers: OutboxHandlers, options: WorkerOptions = {}): Drain {
   const workers = createWorkers(connection, handlers, options)
   const all = [...workers.values()]
-  const wakeKind = (kind: OutboxKind, organization_id?: string) => workers.get(kind)?.wake(organization_id)
+  const wakeKind = (kind: OutboxKind, lanes?: LaneName[]) => workers.get(kind)?.wake(lanes)
   const ignoreWakes = onWake(wakeKind)
   const listener = listenForWakes(wakeKind)
 

@@ -1,13 +1,14 @@
 /** Finds the lanes that have due work, and keeps them in the order of their turns. */
 import { type Among, readOfAll } from '../../base/db/all-organizations'
-import { isAway } from '../../base/db/cluster/away'
-import { isOneOf } from '../../base/db/few-rows'
+import { sharedTime } from '../../base/db/shared-time'
 import type { Sql } from '../../base/db/transact'
 import type { LaneRoom } from './claim'
 import type { OutboxJob, OutboxKind } from './job'
 
+export type LaneName = { organization_id: string; lane_id: string }
+
 /** A lane with due work; `failing` when it has work that failed before. */
-export type DueLane = { organization_id: string; lane_id: string; failing: boolean; oldest_s: number }
+export type DueLane = LaneName & { failing: boolean; oldest_s: number }
 
 /** Due rows looked at before all of them are. */
 const HEAD_ROWS = 1000
@@ -24,7 +25,7 @@ const WHOLE_LOOK_MOST_MS = 20_000
 const LOOK_SHARE = 20
 /** Work whose transaction took longer to commit, or whose lease ran out, waits for a whole look. */
 const COMMIT_MOST_S = 1
-/** Work of which this process was told is younger, unless it was found since. */
+/** Work that this process has just given is younger. While a transaction is held open, no claim reads what is older. */
 const TOLD_MOST_S = 60
 
 /** The lanes of one kind that have due work, the one whose turn it is first. */
@@ -37,12 +38,11 @@ export class DueLanes {
   readonly #lanes = new Map<string, DueLane>()
   /** There may be work that the last look did not see. */
   #is_stale = true
-  /** Organizations that were given work since the last look. */
-  readonly #told = new Set<string>()
-  /** Earliest time of the next look, of a whole one, and of one at the organizations that were given work. */
+  /** Lanes that this process has given work: no look is needed to find them. */
+  readonly #told = new Map<string, DueLane>()
+  /** Earliest time of the next look, and of a whole one. */
   #look_at_ms = 0
   #whole_look_at_ms = 0
-  #told_at_ms = 0
   /** Milliseconds to rest after a look. A whole look can shorten this, but not lengthen it. */
   #rest_ms = LOOK_MOST_MS
   /** Looks that are not whole begin here: before the oldest row that the last look found. */
@@ -56,10 +56,11 @@ export class DueLanes {
     this.#onTime = onTime
   }
 
-  /** Notes that there may be new work, of an organization if it is known. */
-  expect(organization_id?: string): void {
-    this.#is_stale = true
-    if (organization_id !== undefined) this.#told.add(organization_id)
+  /** Notes that there may be new work. @param lanes that have it; without them it takes a look */
+  expect(lanes?: LaneName[]): void {
+    if (!lanes) this.#is_stale = true
+    const oldest_s = sharedTime() / 1000 - TOLD_MOST_S
+    for (const lane of lanes ?? []) this.#told.set(lane.lane_id, { ...lane, failing: false, oldest_s })
   }
 
   /** Lets the next look take place at once. */
@@ -75,16 +76,19 @@ export class DueLanes {
   /**
    * The lanes in the order of their turns, after a look when there may be new work and it is time for one. While a
    * transaction is held open a whole look takes long, because what is finished stays in the index: others begin where
-   * the last one found work. On a cluster, which asks every part of the table, each look at all organizations takes
-   * long. Meanwhile those that were given work are looked at alone.
+   * the last one found work. On a cluster, which asks every part of the table, each look takes long.
    * @param isUnknown tells whether a lane has never been tried
    */
   async look(isUnknown: (lane_id: string) => boolean): Promise<Iterable<DueLane>> {
-    if (!this.#is_stale) return this.#lanes.values()
-    const now_ms = performance.now()
-    if (now_ms >= this.#look_at_ms) await this.#lookAtAll(isUnknown)
-    else if (this.#told.size > 0 && now_ms >= this.#told_at_ms) await this.#lookAtTold(isUnknown)
-    if (this.#is_stale) this.#waitForTurn()
+    if (this.#is_stale) {
+      if (performance.now() >= this.#look_at_ms) await this.#lookAtAll(isUnknown)
+      else this.#waitForTurn()
+    }
+    if (this.#told.size > 0) {
+      const told = [...this.#told.values()].filter(({ lane_id }) => !this.#lanes.has(lane_id))
+      this.#told.clear()
+      this.#order([...this.#lanes.values(), ...told], isUnknown)
+    }
     return this.#lanes.values()
   }
 
@@ -92,7 +96,6 @@ export class DueLanes {
     const started_ms = performance.now()
     const is_whole = started_ms >= this.#whole_look_at_ms
     this.#is_stale = false
-    this.#told.clear()
     try {
       const found = await findDueLanes(this.#sql, this.#kind, is_whole ? 0 : this.#since_s)
       const oldest = found.at(-1)
@@ -109,28 +112,9 @@ export class DueLanes {
     this.#look_at_ms = ended_ms + this.#rest_ms
   }
 
-  async #lookAtTold(isUnknown: (lane_id: string) => boolean): Promise<void> {
-    const started_ms = performance.now()
-    const organization_ids = [...this.#told].filter((id) => !isAway(id))
-    this.#told.clear()
-    if (organization_ids.length === 0) return
-    const found = await readLanes(
-      this.#sql,
-      this.#kind,
-      this.#since_s,
-      () => recentOf(this.#sql, organization_ids),
-      HEAD_ROWS,
-    )
-    this.#order([...this.#lanes.values(), ...found.filter(({ lane_id }) => !this.#lanes.has(lane_id))], isUnknown)
-    const ended_ms = performance.now()
-    this.#told_at_ms = ended_ms + restAfter(ended_ms - started_ms)
-  }
-
-  /** What was told during a look is looked for after the rest. */
   #waitForTurn(): void {
-    const at_ms = this.#told.size > 0 ? Math.min(this.#told_at_ms, this.#look_at_ms) : this.#look_at_ms
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(this.#onTime, Math.max(0, at_ms - performance.now()))
+    this.#timer = setTimeout(this.#onTime, Math.max(0, this.#look_at_ms - performance.now()))
   }
 
   /** Puts lanes that were served behind the others, and drops those that had less work than there was room for. */
@@ -175,12 +159,6 @@ export async function findDueLanes(sql: Sql, kind: OutboxKind, since_s: number):
 
 function restAfter(duration_ms: number): number {
   return Math.max(LOOK_EVERY_MS, duration_ms * LOOK_SHARE)
-}
-
-/** Restricts a read to work that organizations were given just now. */
-function recentOf(sql: Sql, organization_ids: string[]) {
-  return sql`
-    and organization_id ${isOneOf(sql, organization_ids)} and run_at > now() - ${TOLD_MOST_S} * interval '1 second'`
 }
 
 /** Groups the oldest due rows by lane. @param most rows to look at */

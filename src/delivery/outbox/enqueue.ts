@@ -22,7 +22,7 @@ export async function enqueueWork(
     insert into outbox (organization_id, id, kind, lane_id, run_at, traceparent)
     values (${organization_id}, ${id}, ${kind}, ${lane_id}, ${kind === 'inbound' ? sql`now()` : firstAttemptAt(sql)},
       ${currentTraceparent()})`
-  afterCommit(scope, () => wake(kind, organization_id))
+  afterCommit(scope, () => wake(kind, [{ organization_id, lane_id }]))
 }
 
 /**
@@ -38,7 +38,7 @@ export async function requeueEmail(scope: Scope, id: string, lane_id: string, lo
     on conflict (organization_id, id) do update
       set lane_id = excluded.lane_id, run_at = excluded.run_at, queued_at = excluded.queued_at, attempts = 0, claims = 0
       where o.lease_until <= excluded.run_at`
-  afterCommit(scope, () => wake('email', organization_id))
+  afterCommit(scope, () => wake('email', [{ organization_id, lane_id }]))
   return count > 0
 }
 

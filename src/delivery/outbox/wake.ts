@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { noticesClient, shortConnection } from '../../base/db/pool'
 import { OUTBOX_KINDS } from '../../base/db/schema'
 import { log, safeError } from '../../base/log'
+import type { LaneName } from './due-lanes'
 import type { OutboxKind } from './job'
 
 export const WAKE_CHANNEL = 'deskwire_outbox'
@@ -16,7 +17,7 @@ const NOTIFY_EVERY_MS = 100
 /** The time that stopping waits for UNLISTEN. */
 const UNLISTEN_MOST_MS = 1000
 
-type Listener = (kind: OutboxKind, organization_id?: string) => void
+type Listener = (kind: OutboxKind, lanes?: LaneName[]) => void
 
 const listeners = new Set<Listener>()
 const waiting = new Set<OutboxKind>()
@@ -55,10 +56,10 @@ export function listenForWakes(listener: (kind: OutboxKind) => void): { stop(): 
 
 /**
  * Wakes the workers for a kind. To be called after the commit that made the work visible.
- * @param organization_id whose work it is: workers of this process find that sooner than other work
+ * @param lanes that have the work, if they are known: workers of this process then take it without a look
  */
-export function wake(kind: OutboxKind, organization_id?: string): void {
-  for (const listener of listeners) listener(kind, organization_id)
+export function wake(kind: OutboxKind, lanes?: LaneName[]): void {
+  for (const listener of listeners) listener(kind, lanes)
   if (waiting.size === 0) setTimeout(notify, NOTIFY_EVERY_MS)
   waiting.add(kind)
 }

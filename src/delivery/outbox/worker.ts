@@ -7,7 +7,7 @@ import { log, safeError } from '../../base/log'
 import { traced } from '../../base/tracing/trace'
 import { type LaneRoom, LEASE_S, release, renew } from './claim'
 import { Claimer } from './claimer'
-import { DueLanes } from './due-lanes'
+import { DueLanes, type LaneName } from './due-lanes'
 import { FairLanes, type Slot } from './fair-lanes'
 import { announceAttempt } from './first-attempt'
 import { isHeld } from './hold'
@@ -81,9 +81,9 @@ export class Worker {
     this.#settler = new Settler(connection, afterFault)
   }
 
-  /** Notes that there may be new work, of an organization if it is known. */
-  wake(organization_id?: string): void {
-    this.#due.expect(organization_id)
+  /** Notes that there may be new work. @param lanes that have it */
+  wake(lanes?: LaneName[]): void {
+    this.#due.expect(lanes)
     this.#claimSoon()
   }
 

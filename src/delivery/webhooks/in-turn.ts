@@ -92,7 +92,7 @@ export async function giveTurns(settlement: Settling, webhook_ids: string[]): Pr
     order by id for no key update`
   for (const { id } of lanes) {
     const released = (await releasePlaceless(settlement, id)) + (await releaseFirst(settlement, id))
-    if (released > 0) after_commit?.push(() => wake('webhook'))
+    if (released > 0) after_commit?.push(() => wake('webhook', [{ organization_id, lane_id: id }]))
   }
 }
 

@@ -86,9 +86,12 @@ export async function publishEach(
   afterCommit(scope, () => {
     for (const listener of listeners) listener(scope.organization_id)
   })
-  if (published.some(({ deliveries }) => deliveries.length > 0)) {
-    afterCommit(scope, () => wake('webhook', scope.organization_id))
-  }
+  const { organization_id } = scope
+  const ids = new Set(
+    published.flatMap(({ deliveries }) => deliveries.flatMap((one) => (one.is_parked ? [] : one.webhook_id))),
+  )
+  const lanes = [...ids].map((lane_id) => ({ organization_id, lane_id }))
+  if (lanes.length > 0) afterCommit(scope, () => wake('webhook', lanes))
 }
 
 /**

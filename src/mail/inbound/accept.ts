@@ -85,7 +85,10 @@ async function storeMessage(
 /** Wakes filing at once, then at most once in 50 ms: finding and leasing many messages costs as much as one. */
 const wakeFiling = gathered(
   async (organization_ids: string[]) => {
-    for (const organization_id of new Set(organization_ids)) wake('inbound', organization_id)
+    wake(
+      'inbound',
+      [...new Set(organization_ids)].map((id) => ({ organization_id: id, lane_id: id })),
+    )
     return organization_ids
   },
   { most_runs: 1, rest_ms: 50 },
