@@ -6,14 +6,20 @@ import { Cell } from './cell'
 import { readEvents } from './event-lines'
 import { authorization, readMe, renew } from './sign-in'
 
-/** `ids`: of the resource, and of its ticket. */
-export type Told = { type: string; ids: string[] }
+/**
+ * `ids`: of the resource, and of its ticket. A notice has none: it is about the presence or the drafts of a ticket
+ * (`viewing`, `draft`), or says that some may have been missed (`notices`).
+ */
+export type Told = { type: string; ids: string[]; ticket_id?: string; by?: string }
 
 /** Tells if events are followed while the page is not seen, too. */
 export const follows_hidden = new Cell(false)
 
 /** Tells if events come now. */
 export const following = new Cell(false)
+
+/** Tells if notices come with them. */
+export const noticing = new Cell(false)
 
 const TYPES = [
   ...['created', 'updated', 'deleted', 'assigned', 'status_changed', 'erased', 'merged', 'unmerged', 'split'].map(
@@ -23,7 +29,7 @@ const TYPES = [
   ...['contact', 'company', 'label'].flatMap((what) => [`${what}.created`, `${what}.updated`, `${what}.deleted`]),
   ...['time_entry.created', 'time_entry.updated', 'time_entry.deleted'],
 ]
-const ADDRESS = `api/v1/events/stream?types=${TYPES.join()}`
+const ADDRESS = `api/v1/events/stream?notices=true&types=${TYPES.join()}`
 /** The service sends something every 15 s. */
 const SILENT_MS = 40_000
 /** Browsers open six connections for all tabs: one that is not seen gives its own back. */
@@ -62,6 +68,7 @@ async function followUntil(organization_id: string, stop: AbortSignal): Promise<
     const begun_ms = performance.now()
     const code = await read(organization_id, place, stop)
     following.value = false
+    noticing.value = false
     if (stop.aborted || code === 'HIDDEN') continue
     failures = place.at_ms > begun_ms && code !== 'FORBIDDEN' ? 0 : failures + 1
     if (code === 'CURSOR_EXPIRED') place.id = undefined
@@ -100,6 +107,7 @@ async function read(organization_id: string, place: Place, stop: AbortSignal): P
       if (id !== undefined) place.id = id
       if (event === 'end') code = JSON.parse(data).code
       else if (data) tell(toldBy(event, data))
+      if (event === 'notices') noticing.value = true
     })
   } catch {
     if (leave.signal.reason === 'HIDDEN') code = 'HIDDEN'
@@ -111,7 +119,12 @@ async function read(organization_id: string, place: Place, stop: AbortSignal): P
 }
 
 function toldBy(type: string, text: string): Told {
-  const { data } = JSON.parse(text) as { data: { id?: string; ticket?: { id?: string } } }
+  const { data, ticket, by } = JSON.parse(text) as {
+    data?: { id?: string; ticket?: { id?: string } }
+    ticket?: { id: string }
+    by?: string
+  }
+  if (!data) return { type, ids: [], ticket_id: ticket?.id, by }
   return { type, ids: [data.id, data.ticket?.id].filter((id) => id !== undefined) }
 }
 

@@ -4,15 +4,16 @@
  */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { Refusal } from './api'
-import { following, onEvent, type Told } from './events'
+import { following, noticing, onEvent, type Told } from './events'
 
 export const EVERY_MS = 5000
 /** For what has no event of its own, such as a changed name. */
-const RARELY_MS = 900_000
+export const RARELY_MS = 900_000
 /** Events of one change come together. */
 const SOON_MS = 100
 /** Events without a rest are heeded so often at first, then ever more seldom. */
 const BUSY_MS = 500
+const MOST_BUSY_MS = 60_000
 
 type Live<T> = {
   /** Undefined until it was read once. */
@@ -27,13 +28,14 @@ type Live<T> = {
 /**
  * @param key what is read; when it changes, the former value is dropped
  * @param load gets the former value, and may return it
- * @param every_ms how often it is read while no events come, or always when no event is about it
+ * @param every_ms how often it is read while no events come, or always when no event is about it; a function knows
+ *   itself what comes
  * @param isAbout tells if an event is about it
  */
 export function useLive<T>(
   key: string,
   load: (before: T | undefined, signal: AbortSignal) => Promise<T>,
-  every_ms = EVERY_MS,
+  every_ms: number | ((value: T | undefined) => number) = EVERY_MS,
   isAbout?: (told: Told, value: T | undefined) => boolean,
 ): Live<T> {
   const [state, setState] = useState<{ key: string; value?: T; error?: Refusal }>({ key })
@@ -44,6 +46,11 @@ export function useLive<T>(
 
   const judging = useRef<((told: Told) => boolean) | undefined>(undefined)
   judging.current = isAbout && ((told) => isAbout(told, held.current.value))
+  const resting = useRef<() => number>(() => EVERY_MS)
+  resting.current = () => {
+    if (typeof every_ms === 'function') return every_ms(held.current.value)
+    return isAbout && following.value ? RARELY_MS : every_ms
+  }
 
   const latest = useCallback(() => held.current.value, [])
 
@@ -65,7 +72,16 @@ export function useLive<T>(
     }
   }, [])
 
-  useEffect(() => keepNew(reload, every_ms, () => judging.current), [key, every_ms, reload])
+  const period = typeof every_ms === 'number' ? every_ms : 0
+  useEffect(
+    () =>
+      keepNew(
+        reload,
+        () => resting.current(),
+        () => judging.current,
+      ),
+    [key, period, reload],
+  )
 
   const is_now = state.key === key
   return { value: is_now ? state.value : undefined, error: is_now ? state.error : undefined, latest, reload }
@@ -74,7 +90,7 @@ export function useLive<T>(
 /** Reads at once, and again and again. @returns what ends it */
 function keepNew(
   reload: (signal: AbortSignal) => Promise<void>,
-  every_ms: number,
+  rest_ms: () => number,
   judge: () => ((told: Told) => boolean) | undefined,
 ): () => void {
   const stop = new AbortController()
@@ -84,7 +100,7 @@ function keepNew(
   let busy_ms = BUSY_MS
   const plan = () => {
     clearTimeout(timer)
-    if (!stop.signal.aborted) timer = setTimeout(round, judge() && following.value ? RARELY_MS : every_ms)
+    if (!stop.signal.aborted) timer = setTimeout(round, rest_ms())
   }
   const round = async () => {
     clearTimeout(timer)
@@ -98,12 +114,12 @@ function keepNew(
     const isAbout = judge()
     if (soon || !isAbout || (told && !isAbout(told))) return
     const passed_ms = performance.now() - read_ms
-    busy_ms = passed_ms < 2 * busy_ms ? Math.min(2 * busy_ms, every_ms) : BUSY_MS
+    busy_ms = passed_ms < 2 * busy_ms ? Math.min(2 * busy_ms, MOST_BUSY_MS) : BUSY_MS
     soon = setTimeout(round, Math.max(SOON_MS, busy_ms - passed_ms))
   }
   const onSeen = () => void (document.hidden || round())
   document.addEventListener('visibilitychange', onSeen)
-  const ends = [onEvent(onTold), following.listen(plan)]
+  const ends = [onEvent(onTold), following.listen(plan), noticing.listen(plan)]
   void round()
   return () => {
     stop.abort()

@@ -85,6 +85,12 @@ export class EventStream {
     const name = `${types} ${resource_ids}`
     const text = texts.get(name) ?? this.#textOf(event)
     texts.set(name, text)
+    this.#sent_ms = performance.now()
+    this.#push(text)
+  }
+
+  /** Hands over what has no place among the events. */
+  tell(text: Uint8Array): void {
     this.#push(text)
   }
 
@@ -162,7 +168,6 @@ export class EventStream {
       this.cut()
       return
     }
-    this.#sent_ms = performance.now()
     this.#unread.push(text)
     this.#unread_bytes += text.length
     this.#wake()

@@ -17,6 +17,7 @@ import { stateOf } from '../../http/request/request'
 import { onPublished } from '../webhooks/publish'
 import { EventStream } from './event-stream'
 import { FED, type StreamFilter } from './model'
+import { hear } from './notices'
 import { compare, type Place } from './place'
 import { placeToBegin, readableTypes, readItems, readPart } from './queries'
 import { readOrder } from './settled-place'
@@ -60,6 +61,7 @@ export async function openStream(request: Request, scope: Scope, query: StreamFi
   const leave = () => {
     all.delete(open)
     leaveFeed(scope.organization_id, stream)
+    unhear?.()
     leavePlaces()
     gauge.set(all.size)
     ended.resolve()
@@ -68,6 +70,10 @@ export async function openStream(request: Request, scope: Scope, query: StreamFi
   const open: Open = { stream, request, scope, filter, judged_ms: performance.now() }
   all.add(open)
   gauge.set(all.size)
+  const { resource_ids } = filter
+  const unhear = filter.notices
+    ? hear({ scope: () => open.scope, resource_ids, tell: (text) => stream.tell(text) })
+    : undefined
   ticking ??= setInterval(tick, TICK_MS)
   return new Response(stream.body, { headers: HEADERS })
 

@@ -2,7 +2,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import { EVENTS } from '../../base/db/schema'
 import { Instant, orNull, pageWith, Uuid } from '../../base/shapes/answers'
 import { asIds, isUuid } from '../../base/shapes/ids'
-import { Paging, query, queryValue } from '../../base/shapes/query'
+import { Paging, query, queryFlag, queryValue } from '../../base/shapes/query'
 import { timeOf } from '../../base/shapes/time'
 import type { EventType } from '../webhooks/publish'
 
@@ -48,8 +48,21 @@ const Following = {
   ),
 }
 
-export const StreamFilter = query(Following)
-export type StreamFilter = { cursor?: string; start?: Start; types?: EventType[]; resource_ids?: string[] }
+export const StreamFilter = query({
+  ...Following,
+  notices: queryFlag({
+    description:
+      'Also tells, without an `id`, when who has a ticket open changed (`viewing`) or a draft (`draft`). The event ' +
+      '`notices` says that they come from now on: read again what you show',
+  }),
+})
+export type StreamFilter = {
+  notices?: boolean
+  cursor?: string
+  start?: Start
+  types?: EventType[]
+  resource_ids?: string[]
+}
 
 export const FeedFilter = query({ ...Following, per_page: Paging.per_page })
 export type FeedFilter = StreamFilter & { per_page?: number }

@@ -3,6 +3,7 @@ import { insertRows } from '../../base/db/insert-rows'
 import { ApiError, fieldError, unknownIds } from '../../base/errors'
 import { inTransaction, type Scope } from '../../base/scope'
 import { asIds } from '../../base/shapes/ids'
+import { notice } from '../../delivery/events/notices'
 import { mayChange, permits, requireAuthor } from '../../http/request/permissions'
 import { claimForDraft } from '../attachments/claim-uploads'
 import { addWritten, renderWritten, withFirstAttempt } from '../messages/commands'
@@ -40,6 +41,7 @@ export async function createDraft(scope: Scope, ticket_id: string, input: NewDra
       { organization_id, id, ticket_id, author_type: author.type, author_id: author.id, ...said },
     ])
     if (attachment_ids.length > 0) await claimForDraft(scope, id, attachment_ids)
+    tell(scope, ticket_id, author)
     return getDraft(scope, id)
   })
 }
@@ -72,6 +74,7 @@ export async function updateDraft(
         text = coalesce(${rendered?.text ?? null}, text), is_internal = ${is_internal}, cc = ${cc}::text[],
         based_on = ${based_on}, updated_at = now()
       where organization_id = ${organization_id} and id = ${id}`
+    tell(scope, row.ticket.id, row.author)
     return getDraft(scope, id)
   })
 }
@@ -79,7 +82,9 @@ export async function updateDraft(
 /** Removes a draft and its attachments: its author's, or as an admin. @throws DRAFT_NOT_FOUND, FORBIDDEN */
 export async function deleteDraft(scope: Scope, id: string, if_match: string | null): Promise<void> {
   await inTransaction(scope, async (scope) => {
-    await lockDraft(scope, id, (scope, author) => mayChange(scope, author) || permits(scope, 'admin'), if_match)
+    const may = (scope: Scope, author: Draft['author']) => mayChange(scope, author) || permits(scope, 'admin')
+    const { row } = await lockDraft(scope, id, may, if_match)
+    tell(scope, row.ticket.id, row.author)
     await removeDrafts(scope, scope.sql`d.id = ${id}`)
   })
 }
@@ -101,6 +106,7 @@ export async function sendDraft(
     ticket_id = conversation.id
     if (row.stale) throw new ApiError('DRAFT_STALE', { message_ids: await newerMessages(scope, row) })
     const { body, body_html, text, is_internal, cc, attachments, author } = row
+    tell(scope, ticket_id, author)
     await claimForDraft(scope, id, [])
     await removeDrafts(scope, scope.sql`d.id = ${id}`)
     const attachment_ids = attachments.map((attachment) => attachment.id)
@@ -108,6 +114,11 @@ export async function sendDraft(
     return addWritten(scope, conversation, said, { body_html, text })
   })
   return withFirstAttempt(scope, ticket_id, message)
+}
+
+/** Tells that a draft changed: those of people only to their author, whose pages alone go on with them. */
+function tell(scope: Scope, ticket_id: string, { type, id }: { type: string; id: string }): void {
+  notice(scope, { kind: 'draft', ticket_id, ...(type === 'user' && { only: id }) })
 }
 
 /**

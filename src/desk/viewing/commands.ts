@@ -1,11 +1,12 @@
 /**
  * Knows who has a ticket open. Each member says so again and again, and is forgotten a minute later. The rows are in
- * the database, so that all processes show the same.
+ * the database, so that all processes show the same. Streams with notices hear of a change.
  */
 import { withRows, workOff } from '../../base/db/all-organizations'
 import type { Connection, Fragment, Sql } from '../../base/db/transact'
 import { inBatches } from '../../base/flow/batches'
 import { inTransaction, type Scope, together } from '../../base/scope'
+import { notice } from '../../delivery/events/notices'
 import { requirePerson } from '../../http/request/permissions'
 import { requireTicket } from '../timeline/require-ticket'
 import type { NewViewing, Viewer } from './model'
@@ -18,23 +19,24 @@ export function view(scope: Scope, ticket_id: string, { writing = false }: NewVi
     const { sql, organization_id } = scope
     const user_id = requirePerson(scope).id
     await requireTicket(scope, ticket_id)
-    const [, others] = await together([
-      sql`
-        insert into viewers (organization_id, ticket_id, user_id, writing, seen_at)
-        values (${organization_id}, ${ticket_id}, ${user_id}, ${writing}, now())
-        on conflict (organization_id, ticket_id, user_id)
-        do update set writing = excluded.writing, seen_at = excluded.seen_at`,
+    const [seen] = await together([
       sql<Viewer[]>`
         select json_build_object('id', u.id, 'name', u.name) as user, v.writing, v.seen_at
         from viewers v
         join memberships m on m.organization_id = ${organization_id} and m.user_id = v.user_id
           and m.active and m.removed_at is null
         join users u on u.id = m.user_id
-        where v.organization_id = ${organization_id} and v.ticket_id = ${ticket_id} and v.user_id <> ${user_id}
-          and not ${isOver(sql)}
+        where v.organization_id = ${organization_id} and v.ticket_id = ${ticket_id} and not ${isOver(sql)}
         order by lower(u.name), u.id`,
+      sql`
+        insert into viewers (organization_id, ticket_id, user_id, writing, seen_at)
+        values (${organization_id}, ${ticket_id}, ${user_id}, ${writing}, now())
+        on conflict (organization_id, ticket_id, user_id)
+        do update set writing = excluded.writing, seen_at = excluded.seen_at`,
     ])
-    return [...others]
+    const before = seen.find(({ user }) => user.id === user_id)
+    if (before?.writing !== writing) notice(scope, { kind: 'viewing', ticket_id })
+    return seen.filter((one) => one !== before)
   })
 }
 
@@ -42,12 +44,13 @@ export function view(scope: Scope, ticket_id: string, { writing = false }: NewVi
 export async function leave(scope: Scope, ticket_id: string): Promise<void> {
   await inTransaction(scope, async (scope) => {
     const { sql, organization_id } = scope
-    await together([
+    const [, { count }] = await together([
       requireTicket(scope, ticket_id),
       sql`
         delete from viewers
         where organization_id = ${organization_id} and ticket_id = ${ticket_id} and user_id = ${requirePerson(scope).id}`,
     ])
+    if (count > 0) notice(scope, { kind: 'viewing', ticket_id })
   })
 }
 

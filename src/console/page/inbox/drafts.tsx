@@ -2,7 +2,8 @@
 import type { Draft } from '../../../desk/drafts/model'
 import type { Message } from '../../../desk/messages/model'
 import { useCell } from '../cell'
-import { useLive } from '../live'
+import { noticing, type Told } from '../events'
+import { RARELY_MS, useLive } from '../live'
 import { Action, Button } from '../ui/buttons'
 import { Dot } from '../ui/marks'
 import { Time } from '../ui/measures'
@@ -12,14 +13,23 @@ import { t } from '../words/catalogue'
 import { MessageFrame } from './message-frame'
 import type { Writing } from './writing'
 
-/** Drafts have no events. */
+/** Drafts have no events. Without notices they are read so often. */
 const EVERY_MS = 60_000
+/** Events that move drafts to another ticket. */
+const MOVING = ['ticket.merged', 'ticket.unmerged', 'ticket.split']
 
 /** Of the reply, and of the note. */
 type Kinds = readonly [Writing, Writing]
 
 /** Reads the drafts of a ticket, and puts the person's own into the composer. */
 export function useDrafts({ api, me, ticket }: ComposerProps, kinds: Kinds) {
+  const isAbout = ({ type, ids, ticket_id, by }: Told, drafts: Draft[] = []) => {
+    if (type === 'notices' || (MOVING.includes(type) && ids.includes(ticket.id))) return true
+    // A message makes drafts stale.
+    if (type === 'message.created') return drafts.length > 0 && ids.includes(ticket.id)
+    const is_of_page = by === me.id && kinds.some((writing) => writing.isFresh)
+    return type === 'draft' && ticket_id === ticket.id && !is_of_page
+  }
   const live = useLive<Draft[]>(
     `drafts ${ticket.id}`,
     async (_before, signal) => {
@@ -30,7 +40,8 @@ export function useDrafts({ api, me, ticket }: ComposerProps, kinds: Kinds) {
       }
       return data
     },
-    EVERY_MS,
+    () => (noticing.value ? RARELY_MS : EVERY_MS),
+    isAbout,
   )
   const written = [useCell(kinds[0].cell), useCell(kinds[1].cell)]
   const taken = written.flatMap(({ kept, other }) => [kept?.id, other?.draft.id])

@@ -40,6 +40,8 @@ const REST_MS = 1000
 /** Text that is written without a rest is saved so often. */
 const MOST_MS = 5000
 const AGAIN_MS = 10_000
+/** A notice comes within this time. */
+const FRESH_MS = 3000
 /** Pages that save the same draft at the same time do so one after the other. */
 const TRIES = 5
 
@@ -49,6 +51,7 @@ export class Writing {
   turn = 0
   #timer: ReturnType<typeof setTimeout> | undefined
   #changed_ms: number | undefined
+  #touched_ms = Number.NEGATIVE_INFINITY
   #saving: Promise<boolean> | undefined
   #is_over = false
 
@@ -69,6 +72,11 @@ export class Writing {
     if (!kept) return !this.isEmpty
     const is_seen = this.is_internal || based_on === undefined || based_on === kept.based_on
     return !isSame(kept, saidIn(this.cell.value)) || !is_seen
+  }
+
+  /** Tells if it was changed on this page just now: what the service tells of it is known here. */
+  get isFresh(): boolean {
+    return this.#saving !== undefined || performance.now() - this.#touched_ms < FRESH_MS
   }
 
   /** Tells if leaving the page now would lose something: a last save may fail, or is refused. */
@@ -136,6 +144,7 @@ export class Writing {
     this.#changed_ms = undefined
     this.#saving ??= this.#saveAll().finally(() => {
       this.#saving = undefined
+      this.#touched_ms = performance.now()
     })
     return this.#saving
   }
@@ -156,6 +165,7 @@ export class Writing {
       try {
         const { data } = await this.api.post<Message>(`/drafts/${kept.id}/send`, {}, { headers })
         this.#become(EMPTY)
+        this.#touched_ms = performance.now()
         return data
       } catch (error) {
         if (!(error instanceof Refusal)) throw error

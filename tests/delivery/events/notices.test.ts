@@ -1,0 +1,138 @@
+/** Notices of a stream: who has a ticket open, and drafts. They are in no feed. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { type Client, createOrganization, expectError, startApi, stopApi } from '../../support/api'
+import { createProgram } from '../../support/api-keys'
+import { openReader } from '../../support/event-reader'
+import { insertTicket } from '../../support/factories'
+import { until } from '../../support/service'
+import { emit } from '../../support/webhooks'
+
+beforeAll(() => startApi())
+afterAll(stopApi)
+
+const view = (client: Client, ticket: { id: string }, writing = false) =>
+  client.send('PUT', `/tickets/${ticket.id}/viewing`, { writing })
+const PROMISE = { event: 'notices', data: '{}' }
+const told = (event: string, ticket: { id: string }, by: string) => ({
+  event,
+  data: JSON.stringify({ ticket: { id: ticket.id }, by }),
+})
+
+/** A reader that was told its place, and that notices come. */
+async function openWithNotices(client: Client & { key?: string }, query = '') {
+  const reader = await openReader(client, `notices=true&${query}`)
+  const [one, other] = await reader.next(2)
+  expect([one, other]).toContainEqual(PROMISE)
+  return reader
+}
+
+/** The next one, behind events and places. */
+async function nextNotice(reader: Awaited<ReturnType<typeof openReader>>) {
+  for (;;) {
+    const [one] = await reader.next(1)
+    if (one!.event === 'draft' || one!.event === 'viewing') return one
+  }
+}
+
+test('a stream that asks for them hears who comes, writes and leaves, and no cursor moves', async () => {
+  const { admin, agent, scope } = await createOrganization()
+  const ticket = await insertTicket(scope)
+  await using reader = await openWithNotices(admin)
+  for (const act of [
+    () => view(agent, ticket),
+    () => view(agent, ticket, true),
+    () => agent.delete(`/tickets/${ticket.id}/viewing`),
+  ]) {
+    await act()
+    expect(await reader.next(1)).toEqual([told('viewing', ticket, agent.user_id)])
+  }
+  // What changes nothing is not told.
+  await agent.delete(`/tickets/${ticket.id}/viewing`)
+  await view(admin, ticket)
+  await view(admin, ticket)
+  expect(await reader.next(1)).toEqual([told('viewing', ticket, admin.user_id)])
+  await emit(scope, { id: ticket.id }, 'ticket.updated')
+  expect((await reader.next(1))[0]).toMatchObject({ event: 'ticket.updated', id: expect.any(String) })
+  expect((await admin.get('/events')).body.data.map(({ event }: { event: string }) => event)).toEqual([
+    'ticket.updated',
+  ])
+})
+
+test('a draft of a program is told to all who read drafts, one of a person to that person', async () => {
+  const { admin, agent, scope } = await createOrganization()
+  const ticket = await insertTicket(scope)
+  const key = await createProgram(admin, ['drafts:write', 'tickets:read', 'messages:write'])
+  await using own = await openWithNotices(agent)
+  await using other = await openWithNotices(admin)
+  const { data: draft } = (await agent.post(`/tickets/${ticket.id}/drafts`, { body: 'mine' })).body
+  expect(await own.next(1)).toEqual([told('draft', ticket, agent.user_id)])
+  await agent.patch(`/drafts/${draft.id}`, { body: 'more' })
+  expect(await own.next(1)).toEqual([told('draft', ticket, agent.user_id)])
+  await agent.post(`/drafts/${draft.id}/send`, {})
+  expect(await nextNotice(own)).toEqual(told('draft', ticket, agent.user_id))
+  const { data: prepared } = (await key.post(`/tickets/${ticket.id}/drafts`, { body: 'prepared' })).body
+  // The one of the person was not told.
+  expect(await nextNotice(other)).toEqual(told('draft', ticket, key.id))
+  await admin.delete(`/drafts/${prepared.id}`)
+  expect(await nextNotice(other)).toEqual(told('draft', ticket, admin.user_id))
+})
+
+test('others hear nothing: another organization, keys, other resources, refused changes, streams that do not ask', async () => {
+  const { admin, agent, scope } = await createOrganization()
+  const stranger = await createOrganization()
+  const [ticket, other] = [await insertTicket(scope), await insertTicket(scope)]
+  const reading = await createProgram(admin, ['tickets:read'])
+  const drafting = await createProgram(admin, ['tickets:read', 'drafts:write'])
+  const readers = {
+    foreign: await openWithNotices(stranger.admin),
+    reading: await openWithNotices(reading),
+    drafting: await openWithNotices(drafting),
+    elsewhere: await openWithNotices(admin, `resource_ids=${other.id}`),
+    silent: await openReader(admin),
+  }
+  await readers.silent.next(1)
+  expectError(await view(stranger.admin, ticket), 404, 'TICKET_NOT_FOUND')
+  expectError(await view(reading, ticket), 403, 'FORBIDDEN')
+  expectError(await agent.patch(`/drafts/${ticket.id}`, { body: 'x' }), 404, 'DRAFT_NOT_FOUND')
+  await using witness = await openWithNotices(admin)
+  await view(agent, ticket, true)
+  await agent.post(`/tickets/${ticket.id}/drafts`, { body: 'mine' })
+  await drafting.post(`/tickets/${ticket.id}/drafts`, { body: 'prepared' })
+  expect((await witness.next(2)).map(({ event }) => event)).toEqual(['viewing', 'draft'])
+  // An event ends what each was told.
+  await emit(scope, { id: other.id }, 'ticket.updated')
+  await emit(stranger.scope, { id: other.id }, 'ticket.updated')
+  const heard: Record<string, unknown> = {}
+  for (const [name, reader] of Object.entries(readers)) {
+    const events: (string | undefined)[] = []
+    while (events.at(-1) !== 'ticket.updated') events.push((await reader.next(1))[0]!.event)
+    heard[name] = events.slice(0, -1)
+    await reader[Symbol.asyncDispose]()
+  }
+  expect(heard).toEqual({ foreign: [], reading: [], drafting: ['draft'], elsewhere: [], silent: [] })
+  expectError(await admin.get('/events/stream?notices=yes'), 422, 'VALIDATION_ERROR')
+})
+
+test('a person who lost the organization hears no more', async () => {
+  const { admin, agent, scope, addMember } = await createOrganization()
+  const ticket = await insertTicket(scope)
+  const zoe = await addMember('agent', 'Zoe Agent')
+  await using reader = await openWithNotices(zoe)
+  await admin.delete(`/users/${zoe.user_id}`)
+  const rest = reader.rest()
+  await rest
+  await view(agent, ticket)
+  expect(await rest).toEqual([{ event: 'end', data: '{"code":"FORBIDDEN"}' }])
+}, 15_000)
+
+test('whenever some may have been missed, a stream is told to read again', async () => {
+  const { admin, scope } = await createOrganization()
+  await using reader = await openWithNotices(admin)
+  await until('the connection is ended', async () => {
+    const ended = await scope.sql`
+      select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and query ilike 'listen %deskwire_notices%'`
+    return ended.length > 0
+  })
+  expect(await reader.next(1)).toEqual([PROMISE])
+})
