@@ -113,6 +113,7 @@ const MOST: Record<string, [statements: number, waits: number]> = {
   'POST /mailboxes/{mailbox_id}/inlet': [11, 11],
   'GET /domains': [2, 1],
   'POST /domains': [5, 5],
+  'GET /domains/{domain_id}/records': [2, 2],
   'GET /outbound-messages': [2, 1],
   'GET /inbound-messages': [2, 1],
   'POST /inbound-messages': [40, 20],

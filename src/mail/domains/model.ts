@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { toDomain } from '../../base/address/domains'
-import { Uuid } from '../../base/shapes/answers'
+import { orNull, Uuid } from '../../base/shapes/answers'
 import { body, oneOf, text } from '../../base/shapes/fields'
 
 export const Domain = Type.Object({
@@ -16,6 +16,23 @@ export const Domain = Type.Object({
   ),
 })
 export type Domain = typeof Domain.static
+
+export const DomainRecord = Type.Object({
+  purpose: oneOf(['MX', 'SPF', 'DKIM', 'DMARC']),
+  type: oneOf(['MX', 'TXT']),
+  name: Type.String(),
+  value: orNull(Type.String(), { description: 'What to publish; null: it is not for the service to say' }),
+  found: orNull(Type.Array(Type.String()), { description: 'What is published; null: not known' }),
+  state: oneOf(['ok', 'missing', 'differs', 'unknown', 'left'], {
+    description: '`unknown`: DNS does not tell now. `left`: not checked',
+  }),
+  note: Type.String({ description: 'What is wrong, or why it is right' }),
+})
+export type DomainRecord = typeof DomainRecord.static
+
+export const DomainRecords = Type.Array(DomainRecord, {
+  description: 'MX, and of mailboxes that send SPF, DKIM and DMARC',
+})
 
 export const NewDomain = body({
   domain: text({

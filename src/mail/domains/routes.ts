@@ -4,8 +4,9 @@ import { path } from '../../base/shapes/fields'
 import { Paging, query } from '../../base/shapes/query'
 import { inOrganization } from '../../http/admission/authenticate'
 import { created, data, done } from '../../http/request/answer'
+import { checkRecords } from './check-records'
 import { createDomain, deleteDomain, verifyDomain } from './commands'
-import { Domain, NewDomain } from './model'
+import { Domain, DomainRecords, NewDomain } from './model'
 import { listDomains } from './queries'
 
 export const domainRoutes = new Elysia({
@@ -39,6 +40,16 @@ export const domainRoutes = new Elysia({
       permission: 'mailboxes:write',
       codes: ['DOMAIN_NOT_VERIFIED'],
       idempotency: 'afterwards',
+    },
+  })
+
+  .get('/domains/:domain_id/records', ({ scope, params }) => data(checkRecords(scope, params.domain_id)), {
+    params: path('domain_id'),
+    response: one(DomainRecords),
+    detail: {
+      summary: 'Check DNS records of domain',
+      description: 'DNS is asked when the domain is verified. Its answers are kept for up to 5 minutes',
+      permission: 'mailboxes:read',
     },
   })
 

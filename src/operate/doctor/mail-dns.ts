@@ -1,18 +1,15 @@
 /** Looks at the DNS records of the domains of mailboxes: where mail to them goes, and if answers look forged. */
-import { config } from '../../base/config'
 import type { Connection } from '../../base/db/transact'
 import { lookupFor, type RecordLookup } from '../../base/net/dns'
 import { decrypt } from '../../base/secrets'
 import { mayUseAddress } from '../../desk/messages/mailbox-address'
+import { ask, isPublicDomain, keyIn, leadElsewhere, readDmarc } from '../../mail/domain-records/lookups'
 import { dkimRecord } from '../../mail/mailboxes/dkim'
 import { counted, type Finding, firstOf, warning } from './finding'
 
 /** Domains that are looked at, in the order of their names. */
 const MOST = 50
 const LOOKUP_MS = 3500
-/** Domains that no public DNS knows. */
-const PRIVATE = /(^|\.)(example(\.(com|net|org))?|test|invalid|localhost|local|internal|lan|home\.arpa)$/i
-
 type Domain = {
   domain: string
   sends: boolean
@@ -75,11 +72,6 @@ export async function checkMailDns({ sql }: Connection): Promise<Finding[]> {
   ]
 }
 
-/** Tells if a domain can be known to public DNS. */
-export function isPublicDomain(domain: string): boolean {
-  return domain.includes('.') && !domain.startsWith('[') && !PRIVATE.test(domain)
-}
-
 function findingFor(names: string[], what: string, action: string): Finding[] {
   if (names.length === 0) return []
   const unique = [...new Set(names)]
@@ -105,34 +97,8 @@ async function mxFault(domain: string, lookup: RecordLookup): Promise<Fault[]> {
   return (await leadElsewhere(hosts, lookup)) ? [{ kind: 'elsewhere', name: domain }] : []
 }
 
-/** True when neither the name nor an address of SMTP_HOSTNAME is among the servers, and no relay of ours is known. */
-export async function leadElsewhere(hosts: string[], lookup: RecordLookup): Promise<boolean> {
-  const { SMTP_HOSTNAME, SMTP_PORT, SMTP_TRUSTED_RELAYS } = config
-  const own = SMTP_HOSTNAME.toLowerCase()
-  // Another check looks at SMTP_HOSTNAME itself.
-  if (SMTP_PORT === 0 || SMTP_TRUSTED_RELAYS.length > 0 || !isPublicDomain(own) || hosts.includes(own)) return false
-  const [ours, ...theirs] = await Promise.all([own, ...hosts].map((host) => ask(lookup, host, 'A')))
-  if (ours === 'unknown' || theirs.includes('unknown')) return false
-  return !theirs.flat().some((address) => ours!.includes(address))
-}
-
 async function dmarcFault(domain: string, lookup: RecordLookup): Promise<Fault[]> {
   return (await readDmarc(domain, lookup)) === undefined ? [{ kind: 'DMARC', name: domain }] : []
-}
-
-/**
- * Reads the policy of a domain. One without a record follows that of a domain above it (RFC 7489, section 6.6.3).
- * @returns `unknown` when DNS cannot tell now, undefined without a policy
- */
-export async function readDmarc(domain: string, lookup: RecordLookup): Promise<string | undefined> {
-  const labels = domain.split('.')
-  const names = labels.slice(0, -1).map((_, index) => `_dmarc.${labels.slice(index).join('.')}`)
-  const answers = await Promise.all(names.map((name) => ask(lookup, name, 'TXT')))
-  for (const texts of answers) {
-    const record = texts === 'unknown' ? texts : texts.find((text) => /^v=DMARC1\s*(;|$)/i.test(text))
-    if (record) return record
-  }
-  return undefined
 }
 
 async function spfFault(domain: string, lookup: RecordLookup): Promise<Fault[]> {
@@ -156,20 +122,4 @@ async function dkimFault(
   const texts = await ask(lookup, record.name, 'TXT')
   if (texts === 'unknown' || texts.some((text) => keyIn(text) === keyIn(record.value))) return []
   return [{ kind: 'DKIM', name: record.name }]
-}
-
-/** The public key in a DKIM record. */
-export function keyIn(record: string): string {
-  return /\bp=([^;]*)/.exec(record)?.[1]?.replace(/\s/g, '') ?? ''
-}
-
-/** The records as texts, `unknown` when DNS cannot tell now. */
-export async function ask(lookup: RecordLookup, name: string, type: string): Promise<string[] | 'unknown'> {
-  try {
-    const records = await lookup(name, type)
-    return records.map((record) => (Array.isArray(record) ? record.join('') : JSON.stringify(record)))
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined
-    return code === 'ENOTFOUND' || code === 'ENODATA' ? [] : 'unknown'
-  }
 }

@@ -3,8 +3,8 @@ import { isIP } from 'node:net'
 import { config } from '../../base/config'
 import type { Connection } from '../../base/db/transact'
 import { lookupFor } from '../../base/net/dns'
+import { ask, isPublicDomain } from '../../mail/domain-records/lookups'
 import { type Finding, warning } from './finding'
-import { ask, isPublicDomain } from './mail-dns'
 
 const LOOKUP_MS = 3500
 

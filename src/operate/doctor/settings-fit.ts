@@ -3,9 +3,9 @@ import { config } from '../../base/config'
 import type { Connection } from '../../base/db/transact'
 import { findUntrustedProxy } from '../../base/net/untrusted-proxy'
 import { isVerified } from '../../desk/messages/mailbox-address'
+import { isPublicDomain } from '../../mail/domain-records/lookups'
 import { readServer } from './database-server'
 import { counted, type Finding, failure, warning } from './finding'
-import { isPublicDomain } from './mail-dns'
 
 /** Servers try again to deliver a mail for about five days, and a copy that comes later is a new mail. */
 const LEAST_LEDGER_DAYS = 7

@@ -1,9 +1,10 @@
 /** The DNS records of the mailbox's domain, each with what is known of it. */
 import type { ComponentChildren } from 'preact'
-import type { Domain } from '../../../mail/domains/model'
+import type { Domain, DomainRecord } from '../../../mail/domains/model'
 import type { Mailbox } from '../../../mail/mailboxes/model'
 import type { Api } from '../api'
 import { Copyable } from '../forms/secret'
+import { RARELY_MS, useLive } from '../live'
 import { ScrollTable } from '../rows'
 import { Action } from '../ui/buttons'
 import { Dot } from '../ui/marks'
@@ -19,9 +20,13 @@ export function Records({ api, progress, reload }: Props) {
   const mailbox = progress.mailbox!
   const domain = mailbox.address.replace(/^.*@/, '')
   const host = progress.smtp?.hostname
+  const claim = progress.domains.find((one) => one.domain === domain.toLowerCase())
+  const checks = useChecks(api, claim, mailbox)
   return (
     <>
-      <p class="hint">{t('records.means', { domain })}</p>
+      <p class="hint">
+        {t('records.means', { domain })} {t(claim?.status === 'verified' ? 'records.kept' : 'records.prove_first')}
+      </p>
       <ScrollTable caption={t('records.title')} class="records">
         <thead>
           <tr>
@@ -31,14 +36,15 @@ export function Records({ api, progress, reload }: Props) {
           </tr>
         </thead>
         <tbody>
-          <Ownership api={api} domain={domain} claimed={progress.domains} reload={reload} />
+          <Ownership api={api} domain={domain} claim={claim} reload={reload} />
           {host && (
             <Row
               what={t('records.mx')}
               type="MX"
               name={domain}
               value={`10 ${host}.`}
-              check={
+              {...checks('MX')}
+              otherwise={
                 <Dot kind={progress.arrived ? 'sent' : 'queued'}>
                   {t(progress.arrived ? 'records.mail_comes' : 'records.by_arrival')}
                 </Dot>
@@ -46,7 +52,14 @@ export function Records({ api, progress, reload }: Props) {
             />
           )}
           {mailbox.smtp && (
-            <SenderRows api={api} mailbox={mailbox} host={mailbox.smtp.host} progress={progress} reload={reload} />
+            <SenderRows
+              api={api}
+              mailbox={mailbox}
+              host={mailbox.smtp.host}
+              progress={progress}
+              reload={reload}
+              checks={checks}
+            />
           )}
         </tbody>
       </ScrollTable>
@@ -54,12 +67,30 @@ export function Records({ api, progress, reload }: Props) {
   )
 }
 
-type SenderProps = Props & { mailbox: Mailbox; host: string }
+/** What DNS has of a record, and how to look again. */
+type Checks = (purpose: DomainRecord['purpose']) => { checked: DomainRecord | undefined; look: () => Promise<void> }
+
+/** The records as the service finds them, once the domain is proven. */
+function useChecks(api: Api, claim: Domain | undefined, mailbox: Mailbox): Checks {
+  const { reload, value = [] } = useLive<DomainRecord[]>(
+    `records ${claim?.id} ${claim?.status} ${mailbox.smtp?.host} ${mailbox.dkim?.dns_record?.value}`,
+    async (_before, signal) =>
+      claim ? (await api.get<DomainRecord[]>(`/domains/${claim.id}/records`, { signal })).data : [],
+    RARELY_MS,
+  )
+  const name = mailbox.dkim?.dns_record?.name
+  return (purpose) => ({
+    checked: value.find((one) => one.purpose === purpose && (purpose !== 'DKIM' || one.name === name)),
+    look: reload,
+  })
+}
+
+type SenderProps = Props & { mailbox: Mailbox; host: string; checks: Checks }
 
 /** What receivers look at. The mail that came back to the mailbox says how it was judged. */
-function SenderRows({ api, mailbox, host, progress, reload }: SenderProps) {
+function SenderRows({ api, mailbox, host, progress, reload, checks }: SenderProps) {
   const domain = mailbox.address.replace(/^.*@/, '')
-  const checks = progress.test?.returned?.authentication
+  const judged = progress.test?.returned?.authentication
   const mark = (result: string | undefined) =>
     result === undefined ? <Dot kind="queued">{t('records.by_test')}</Dot> : <Result result={result} />
   return (
@@ -70,16 +101,25 @@ function SenderRows({ api, mailbox, host, progress, reload }: SenderProps) {
         name={domain}
         value={`v=spf1 ${/^[\d.]+$/.test(host) ? 'ip4' : 'a'}:${host} ~all`}
         hint={t('records.spf_hint')}
-        check={mark(checks?.spf)}
+        {...checks('SPF')}
+        otherwise={mark(judged?.spf)}
       />
-      <Dkim api={api} mailbox={mailbox} domain={domain} reload={reload} check={mark(checks?.dkim)} />
+      <Dkim
+        api={api}
+        mailbox={mailbox}
+        domain={domain}
+        reload={reload}
+        {...checks('DKIM')}
+        otherwise={mark(judged?.dkim)}
+      />
       <Row
         what={t('records.dmarc')}
         type="TXT"
         name={`_dmarc.${domain}`}
         value="v=DMARC1; p=none"
         hint={t('records.dmarc_hint')}
-        check={mark(checks?.dmarc)}
+        {...checks('DMARC')}
+        otherwise={mark(judged?.dmarc)}
       />
     </>
   )
@@ -89,9 +129,11 @@ function Result({ result }: { result: string }) {
   return <Dot kind={result === 'pass' ? 'sent' : 'failed'}>{result}</Dot>
 }
 
-type RowProps = { what: string; type: string; name: string; value: string; hint?: string; check: ComponentChildren }
+type Looked = { checked?: DomainRecord | undefined; look?: () => Promise<void>; otherwise: ComponentChildren }
+type RowProps = Looked & { what: string; type: string; name: string; value: string; hint?: string }
 
-function Row({ what, type, name, value, hint, check }: RowProps) {
+function Row({ what, type, name, value, hint, ...looked }: RowProps) {
+  const { checked } = looked
   return (
     <tr>
       <td>
@@ -99,18 +141,43 @@ function Row({ what, type, name, value, hint, check }: RowProps) {
       </td>
       <td class="wide">
         <Copyable text={name} label={t('records.name_of', { name: what })} />
-        <Copyable text={value} label={t('records.value_of', { name: what })} />
+        <Copyable text={checked?.value ?? value} label={t('records.value_of', { name: what })} />
         {hint && <small>{hint}</small>}
       </td>
-      <td>{check}</td>
+      <td class="checked">
+        <Verdict what={what} {...looked} />
+      </td>
     </tr>
   )
 }
 
-type OwnershipProps = { api: Api; domain: string; claimed: Domain[]; reload: () => Promise<void> }
+/** What is found of a record, and what is wrong with it. */
+function Verdict({ what, checked, look, otherwise }: Looked & { what: string }) {
+  if (!checked || checked.state === 'left') return <>{otherwise}</>
+  const { state, purpose, found } = checked
+  const kind = { ok: 'sent', unknown: 'queued', missing: 'failed', differs: 'failed' }[state]
+  return (
+    <>
+      <Dot kind={kind}>{t(`records.is_${state}`)}</Dot>
+      {state === 'missing' && <small>{t(`records.without_${purpose}`)}</small>}
+      {state === 'differs' && purpose !== 'DMARC' && <small>{t(`records.other_${purpose}`)}</small>}
+      {state === 'differs' && found && (
+        <small>
+          {t('records.found')} <code>{found.join(' · ')}</code>
+        </small>
+      )}
+      {look && (
+        <Action run={look} label={t('records.check_of', { name: what })}>
+          {t('records.check')}
+        </Action>
+      )}
+    </>
+  )
+}
 
-function Ownership({ api, domain, claimed, reload }: OwnershipProps) {
-  const claim = claimed.find((one) => one.domain === domain.toLowerCase())
+type OwnershipProps = { api: Api; domain: string; claim: Domain | undefined; reload: () => Promise<void> }
+
+function Ownership({ api, domain, claim, reload }: OwnershipProps) {
   if (!claim) {
     return (
       <tr>
@@ -139,7 +206,7 @@ function Ownership({ api, domain, claimed, reload }: OwnershipProps) {
       what={t('records.ownership')}
       type="TXT"
       {...claim.dns_record}
-      check={
+      otherwise={
         claim.status === 'verified' ? (
           <Dot kind="sent">{t('domain.verified')}</Dot>
         ) : (
@@ -152,11 +219,11 @@ function Ownership({ api, domain, claimed, reload }: OwnershipProps) {
   )
 }
 
-type DkimProps = { api: Api; mailbox: Mailbox; domain: string; reload: () => Promise<void>; check: ComponentChildren }
+type DkimProps = Looked & { api: Api; mailbox: Mailbox; domain: string; reload: () => Promise<void> }
 
-function Dkim({ api, mailbox, domain, reload, check }: DkimProps) {
+function Dkim({ api, mailbox, domain, reload, ...looked }: DkimProps) {
   const record = mailbox.dkim?.dns_record
-  if (record) return <Row what={t('records.dkim')} type="TXT" {...record} check={check} />
+  if (record) return <Row what={t('records.dkim')} type="TXT" {...record} {...looked} />
   return (
     <tr>
       <td>{t('records.dkim')}</td>

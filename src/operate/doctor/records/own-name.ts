@@ -3,15 +3,15 @@ import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { config } from '../../../base/config'
 import type { RecordLookup } from '../../../base/net/dns'
-import { ask } from '../mail-dns'
-import type { Checked } from './checked'
+import type { Checked } from '../../../mail/domain-records/checked'
+import { ask } from '../../../mail/domain-records/lookups'
 
 /** @returns the address of the name, and for each address the name that it leads back to */
 export async function ownRecords(lookup: RecordLookup): Promise<Checked[]> {
   const own = config.SMTP_HOSTNAME.replace(/^\[(?:ipv6:)?(.*)\]$/i, '$1')
   if (isIP(own)) return [await pointer(own, null, lookup)]
   const found = await Promise.all(['A', 'AAAA'].map((type) => ask(lookup, own, type)))
-  const record = { name: own, type: 'A', purpose: 'address' } as const
+  const record = { name: own, type: 'A', purpose: 'address', found: null } as const
   const addresses = found.flatMap((some) => (some === 'unknown' ? [] : some)).map((one) => String(JSON.parse(one)))
   if (addresses.length === 0) {
     const is_known = !found.includes('unknown')
@@ -33,7 +33,7 @@ export async function ownRecords(lookup: RecordLookup): Promise<Checked[]> {
 async function pointer(address: string, own: string | null, lookup: RecordLookup): Promise<Checked> {
   const name = reverseOf(address)
   const value = own === null ? null : `${own}.`
-  const record = { name, type: 'PTR', value, purpose: 'PTR' } as const
+  const record = { name, type: 'PTR', value, purpose: 'PTR', found: null } as const
   const found = await ask(lookup, name, 'PTR')
   if (found === 'unknown') return { ...record, state: 'unknown', note: 'DNS does not answer' }
   const names = found.map((one) => String(JSON.parse(one)).replace(/\.$/, '').toLowerCase())

@@ -2,12 +2,12 @@
 import { ignoreProxies } from '../../../base/config'
 import { lookupFor } from '../../../base/net/dns'
 import { plainLine } from '../../../base/shapes/plain-line'
+import type { Checked, State } from '../../../mail/domain-records/checked'
+import { MOST, readMailDomains } from '../../../mail/domain-records/mail-domains'
+import { recordsOf } from '../../../mail/domain-records/records-of-domain'
 import { dropRoot } from '../../start/drop-root'
 import { openForDoctor } from '../open'
-import type { Checked, State } from './checked'
-import { MOST, readMailDomains } from './mail-domains'
 import { ownRecords } from './own-name'
-import { recordsOf } from './records-of-domain'
 
 /** All questions together. */
 const LOOKUP_MS = 15_000

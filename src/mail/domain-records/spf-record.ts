@@ -1,10 +1,10 @@
 /** Says which SPF record lets the servers of mailboxes send for a domain (RFC 7208). */
 import { isIP, isIPv6 } from 'node:net'
-import { config } from '../../../base/config'
-import type { RecordLookup } from '../../../base/net/dns'
-import { isLoopback } from '../../../mail/smtp/clients'
-import { ask } from '../mail-dns'
-import type { Checked } from './checked'
+import { config } from '../../base/config'
+import type { RecordLookup } from '../../base/net/dns'
+import { isLoopback } from '../smtp/clients'
+import type { MailRecord } from './checked'
+import { ask } from './lookups'
 import type { MailDomain } from './mail-domains'
 
 /** What providers tell their customers to write: their servers send from other addresses than they listen at. */
@@ -18,14 +18,18 @@ const PROVIDERS: [host: RegExp, mechanism: string][] = [
 ]
 
 /** @returns the record with all servers of the domain's mailboxes: the present one, with what it lacks */
-export async function spfRecord({ domain, servers: hosts }: MailDomain, lookup: RecordLookup): Promise<Checked> {
+export async function spfRecord({ domain, servers: hosts }: MailDomain, lookup: RecordLookup): Promise<MailRecord> {
   // A mail server on this machine sends from its address.
   const servers = hosts.map((host) => (host === 'localhost' || isLoopback(host) ? config.SMTP_HOSTNAME : host))
-  const record = { name: domain, type: 'TXT', purpose: 'SPF' } as const
+  const asked = { name: domain, type: 'TXT', purpose: 'SPF' } as const
   const wanted = (hosts: string[]) => `v=spf1 ${[...new Set(hosts.map(mechanismOf))].join(' ')} ~all`
   const texts = await ask(lookup, domain, 'TXT')
-  if (texts === 'unknown') return { ...record, value: wanted(servers), state: 'unknown', note: 'DNS does not answer' }
-  const [present, second] = texts.filter((text) => /^v=spf1( |$)/i.test(text))
+  if (texts === 'unknown') {
+    return { ...asked, found: null, value: wanted(servers), state: 'unknown', note: 'DNS does not answer' }
+  }
+  const found = texts.filter((text) => /^v=spf1( |$)/i.test(text))
+  const record = { ...asked, found }
+  const [present, second] = found
   if (present === undefined) {
     return { ...record, value: wanted(servers), state: 'missing', note: 'receivers may take answers for forged' }
   }

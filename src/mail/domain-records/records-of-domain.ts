@@ -1,16 +1,16 @@
 /** Says which DNS records a domain of mailboxes needs, and compares them with those that are there. */
 import { isIP } from 'node:net'
-import { config } from '../../../base/config'
-import type { RecordLookup } from '../../../base/net/dns'
-import { decrypt } from '../../../base/secrets'
-import { dkimRecord } from '../../../mail/mailboxes/dkim'
-import { ask, keyIn, leadElsewhere, readDmarc } from '../mail-dns'
-import type { Checked } from './checked'
+import { config } from '../../base/config'
+import type { RecordLookup } from '../../base/net/dns'
+import { decrypt } from '../../base/secrets'
+import { dkimRecord } from '../mailboxes/dkim'
+import type { MailRecord } from './checked'
+import { ask, keyIn, leadElsewhere, readDmarc } from './lookups'
 import type { MailDomain } from './mail-domains'
 import { spfRecord } from './spf-record'
 
 /** @returns the records in the order in which they are usually set up */
-export async function recordsOf(domain: MailDomain, lookup: RecordLookup): Promise<Checked[]> {
+export async function recordsOf(domain: MailDomain, lookup: RecordLookup): Promise<MailRecord[]> {
   const records = [mxRecord(domain, lookup)]
   if (domain.servers.length > 0) {
     records.push(
@@ -22,15 +22,21 @@ export async function recordsOf(domain: MailDomain, lookup: RecordLookup): Promi
   return Promise.all(records)
 }
 
-async function mxRecord({ domain }: MailDomain, lookup: RecordLookup): Promise<Checked> {
+async function mxRecord({ domain }: MailDomain, lookup: RecordLookup): Promise<MailRecord> {
   const own = config.SMTP_HOSTNAME
-  const record = { name: domain, type: 'MX', value: `10 ${own}.`, purpose: 'MX' } as const
+  const own_record = { name: domain, type: 'MX', value: `10 ${own}.`, purpose: 'MX', found: null } as const
   if (config.SMTP_PORT === 0) {
-    return { ...record, value: null, state: 'left', note: 'SMTP_PORT is 0: it names the server that brings the mail' }
+    return {
+      ...own_record,
+      value: null,
+      state: 'left',
+      note: 'SMTP_PORT is 0: it names the server that brings the mail',
+    }
   }
   const found = await ask(lookup, domain, 'MX')
-  if (found === 'unknown') return { ...record, state: 'unknown', note: 'DNS does not answer' }
+  if (found === 'unknown') return { ...own_record, state: 'unknown', note: 'DNS does not answer' }
   const hosts = found.map((one) => String(JSON.parse(one).exchange).toLowerCase())
+  const record = { ...own_record, found: hosts }
   if (hosts.length === 0) {
     return { ...record, state: 'missing', note: 'mail goes to the address of the domain itself, or nowhere' }
   }
@@ -45,10 +51,10 @@ async function mxRecord({ domain }: MailDomain, lookup: RecordLookup): Promise<C
     : { ...record, state: 'ok', note: `${there}, which has an address of ${own}` }
 }
 
-async function dkimOf(key: MailDomain['keys'][number], lookup: RecordLookup): Promise<Checked> {
+async function dkimOf(key: MailDomain['keys'][number], lookup: RecordLookup): Promise<MailRecord> {
   const at = { column: 'mailboxes.dkim_private_key', organization_id: key.organization_id, id: key.id } as const
   const name = `${key.selector}._domainkey.${key.domain}`
-  const record = { name, type: 'TXT', purpose: 'DKIM' } as const
+  const record = { name, type: 'TXT', purpose: 'DKIM', found: null } as const
   let value: string
   try {
     value = dkimRecord(key.domain, key.selector, decrypt(key.encrypted, at)).value
@@ -58,18 +64,19 @@ async function dkimOf(key: MailDomain['keys'][number], lookup: RecordLookup): Pr
   const texts = await ask(lookup, name, 'TXT')
   if (texts === 'unknown') return { ...record, value, state: 'unknown', note: 'DNS does not answer' }
   if (texts.some((text) => keyIn(text) === keyIn(value))) {
-    return { ...record, value, state: 'ok', note: 'the key of the mailbox' }
+    return { ...record, found: texts, value, state: 'ok', note: 'the key of the mailbox' }
   }
   const state = texts.length > 0 ? 'differs' : 'missing'
   const note = texts.length > 0 ? 'another key is there: signatures of answers fail' : 'signatures of answers fail'
-  return { ...record, value, state, note }
+  return { ...record, found: texts, value, state, note }
 }
 
-async function dmarcRecord({ domain }: MailDomain, lookup: RecordLookup): Promise<Checked> {
+async function dmarcRecord({ domain }: MailDomain, lookup: RecordLookup): Promise<MailRecord> {
   // Without an address for reports: at a domain whose mail comes here they would be refused, or become tickets.
-  const record = { name: `_dmarc.${domain}`, type: 'TXT', value: 'v=DMARC1; p=none', purpose: 'DMARC' } as const
+  const wanted = { name: `_dmarc.${domain}`, type: 'TXT', value: 'v=DMARC1; p=none', purpose: 'DMARC' } as const
   const found = await readDmarc(domain, lookup)
-  if (found === 'unknown') return { ...record, state: 'unknown', note: 'DNS does not answer' }
+  if (found === 'unknown') return { ...wanted, found: null, state: 'unknown', note: 'DNS does not answer' }
+  const record = { ...wanted, found: found ? [found] : [] }
   if (found) return { ...record, value: found, state: 'ok', note: 'the policy of the domain or of one above it' }
   return { ...record, state: 'missing', note: 'everybody can write in the name of the domain' }
 }

@@ -1,6 +1,6 @@
 /** Reads the domains of mailboxes, with the servers that send for them and the keys that sign. */
-import type { Connection } from '../../../base/db/transact'
-import { mayUseAddress } from '../../../desk/messages/mailbox-address'
+import type { Connection, Fragment } from '../../base/db/transact'
+import { mayUseAddress } from '../../desk/messages/mailbox-address'
 
 /** Domains that are looked at, in the order of their names. */
 export const MOST = 200
@@ -15,8 +15,12 @@ export type MailDomain = {
   unsigned: number
 }
 
-/** Reads them. @returns one more than `MOST` when there are more */
-export function readMailDomains({ sql }: Connection): Promise<MailDomain[]> {
+/**
+ * Reads them.
+ * @param which of `mailboxes m`; all by default
+ * @returns one more than `MOST` when there are more
+ */
+export function readMailDomains({ sql }: Pick<Connection, 'sql'>, which: Fragment = sql`true`): Promise<MailDomain[]> {
   return sql<MailDomain[]>`
     select substring(m.address_key from '[^@]*$') as domain, array_agg(distinct o.name) as organizations,
       coalesce(array_agg(distinct m.smtp_host) filter (where m.smtp_host is not null), '{}') as servers,
@@ -24,5 +28,5 @@ export function readMailDomains({ sql }: Connection): Promise<MailDomain[]> {
         'selector', m.dkim_selector, 'encrypted', m.dkim_private_key)) filter (where m.dkim_domain is not null), '[]') as keys,
       count(*) filter (where m.smtp_host is not null and m.dkim_domain is null) as unsigned
     from mailboxes m join organizations o on o.id = m.organization_id
-    where m.active and ${mayUseAddress(sql)} group by 1 order by 1 limit ${MOST + 1}`
+    where m.active and ${mayUseAddress(sql)} and ${which} group by 1 order by 1 limit ${MOST + 1}`
 }
