@@ -296,7 +296,7 @@ describe.skipIf(reason !== undefined)('a task', () => {
     await openPart(page, 'Views')
     await button('Add a view').click()
     await page.getByLabel('Name', { exact: true }).fill('Urgent ones')
-    await page.getByLabel('Filter').fill('priority=urgent')
+    await page.getByLabel('Filter').fill('priority:urgent')
     await page.getByLabel('Everybody sees it').check()
     await button('Save').click()
     await page.getByRole('row', { name: /Urgent ones/ }).waitFor()

@@ -28,7 +28,7 @@ const TERM =
   /(?<=^|\s)(from|company|label|assignee|status|is|priority|before|after):("[^"]*"?|last (?:week|month|year)|\S+)/gi
 
 /** Reads what was typed. @param now_ms from when relative days count */
-export function readSearch(text: string, names: Names, now_ms = Date.now()): Asked {
+export function readSearch(text: string, names: Pick<Names, 'labels' | 'users'>, now_ms = Date.now()): Asked {
   const terms: Term[] = []
   const words = text.replace(TERM, (_, name: string, value: string) => {
     terms.push({ name: name.toLowerCase(), value: value.replaceAll('"', '').trim() })
@@ -50,7 +50,12 @@ export function readSearch(text: string, names: Names, now_ms = Date.now()): Ask
 }
 
 /** @returns the parameter of the list and its value; undefined when the value names nothing */
-function readTerm(name: string, value: string, names: Names, now_ms: number): [string, string] | undefined {
+function readTerm(
+  name: string,
+  value: string,
+  names: Pick<Names, 'labels' | 'users'>,
+  now_ms: number,
+): [string, string] | undefined {
   const low = value.toLowerCase()
   const found = (parameter: string, given: string | undefined) => given && ([parameter, given] as [string, string])
   if (!value) return undefined

@@ -1,10 +1,9 @@
 /** The list of tickets. */
 import { ArrowDownUp, CheckCheck, Inbox, SquareCheck } from 'lucide'
 import { useEffect } from 'preact/hooks'
-import type { Contact } from '../../../desk/contacts/model'
 import type { Ticket, TicketListMeta } from '../../../desk/tickets/model'
 import { useActs } from '../acts'
-import { type Api, query } from '../api'
+import type { Api } from '../api'
 import type { Told } from '../events'
 import { useRows } from '../lists'
 import { useLive } from '../live'
@@ -16,6 +15,7 @@ import { Empty, Waiting } from '../ui/placeholders'
 import type { Names, View } from '../view-types'
 import { t } from '../words/catalogue'
 import { neighbours } from './neighbours'
+import { lookUp } from './saved-filters'
 import { SearchField } from './search-field'
 import { type Asked, readSearch } from './search-words'
 import { SelectionBar, useSelection } from './selection'
@@ -34,7 +34,6 @@ const FILTERS = [
   'company_id',
 ]
 const SORTS = ['-created_at', '-updated_at', '-priority', 'created_at'] as const
-const NOBODY = '00000000-0000-7000-8000-000000000000'
 
 export function TicketList(view: View & { names: Names }) {
   const { api, route, names } = view
@@ -117,7 +116,7 @@ function focusBeside(id: string | undefined, step: 1 | 0 | -1): void {
 
 /** The list shows nothing of time, nor how an email fares. */
 function isAbout({ type }: Told): boolean {
-  return !type.startsWith('time_entry.') && !type.startsWith('message.email_')
+  return /^(ticket|contact|company|label)\.|^message\.(created|deleted|erased)$/.test(type)
 }
 
 function counted(meta: TicketListMeta): string {
@@ -132,17 +131,7 @@ function counted(meta: TicketListMeta): string {
 function useLookedUp(api: Api, { from, company }: Asked): Record<string, string> | undefined {
   const found = useLive<Record<string, string>>(
     `looked up ${api.organization_id} ${from}\n${company}`,
-    async (_before, signal) => {
-      const first = async (path: string, words: string | undefined) => {
-        if (words === undefined) return ''
-        const { data } = await api.get<Pick<Contact, 'id'>[]>(`${path}${query({ search: words, per_page: 1 })}`, {
-          signal,
-        })
-        return data[0]?.id ?? NOBODY
-      }
-      const [contact_id, company_id] = await Promise.all([first('/contacts', from), first('/companies', company)])
-      return { ...(contact_id && { contact_id }), ...(company_id && { company_id }) }
-    },
+    (_before, signal) => lookUp(api, { from, company, filter: {}, unknown: [] }, signal),
     60_000,
   )
   if (from === undefined && company === undefined) return NONE

@@ -27,6 +27,7 @@ import { Menu, Popover } from '../ui/menus'
 import { tell } from '../ui/toasts'
 import type { Names, View } from '../view-types'
 import { t } from '../words/catalogue'
+import { filterOf } from './saved-filters'
 
 /** A count is a request, and each person has a limit of requests: so these have one, and the first saved views. */
 const COUNTED = ['mine', 'unassigned', 'open']
@@ -164,7 +165,7 @@ function SaveView({ api, route, names }: Props) {
     const { data } = await api.post<SavedView>('/views', {
       name: form.get('name'),
       shared: form.get('shared') === 'on',
-      filter: { ...base, ...filter, ...(search && { search }) },
+      filter: { ...base, ...filter, ...(search && (await filterOf(api, [search], names))) },
       ...(sort && { sort }),
     })
     setOpen(false)

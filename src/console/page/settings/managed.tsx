@@ -36,7 +36,7 @@ type Props<T extends { id: string }> = {
   specs: (one: T | undefined) => Spec[] | undefined
   /** What the form begins with, and what it becomes. */
   startOf?: (one: T | undefined) => Body | undefined
-  toBody?: (body: Body, one: T | undefined) => Body
+  toBody?: (body: Body, one: T | undefined) => Body | Promise<Body>
   /** What is done to one that goes; deleted unless given. */
   removal?: Removal
   /** What that means; undefined: it stays. */
@@ -116,8 +116,8 @@ function Edit<T extends { id: string }>(props: EditProps<T>) {
   const { api, path, one, adding, nameOf, specs, startOf, toBody = (body) => body, onMade, onClose, reload } = props
   const save = async (body: Body, changes: Body) => {
     const { data } = one
-      ? await api.patch<T>(`${path}/${one.id}`, toBody(changes, one))
-      : await api.post<T>(path, toBody(withoutEmpty(body), one))
+      ? await api.patch<T>(`${path}/${one.id}`, await toBody(changes, one))
+      : await api.post<T>(path, await toBody(withoutEmpty(body), one))
     onClose()
     tell(t('done.saved', { name: nameOf(data) }))
     if (!one) onMade?.(data)

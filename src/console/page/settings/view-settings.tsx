@@ -1,7 +1,14 @@
 /** Saved views of the ticket list. Each is its owner's alone until it is shared. */
+
+import type { Contact } from '../../../desk/contacts/model'
+import type { Label } from '../../../desk/labels/model'
 import type { View as SavedView } from '../../../desk/views/model'
-import { query } from '../api'
-import type { Body, Spec } from '../forms/spec'
+import type { User } from '../../../people/users/model'
+import type { Api } from '../api'
+import type { Spec } from '../forms/spec'
+import { type Choices, filterOf, linesOf } from '../inbox/saved-filters'
+import { readRows } from '../lists'
+import { useLive } from '../live'
 import { hrefOf } from '../route'
 import { isAdmin, type View } from '../view-types'
 import { t } from '../words/catalogue'
@@ -9,7 +16,12 @@ import { Managed } from './managed'
 
 const SORTS = ['-created_at', 'created_at', '-updated_at', 'updated_at', '-priority', 'priority'] as const
 
+const NAMES_EVERY_MS = 60_000
+const MOST_NAMES = 1000
+
 export function ViewSettings({ api, me, organization }: View) {
+  const names = useNames(api)
+  const lines = (filter: SavedView['filter']) => (names ? linesOf(filter, names, names.named) : [])
   const mayChange = ({ owner }: SavedView) => isAdmin(organization) || owner?.id === me.id
   return (
     <Managed<SavedView>
@@ -26,7 +38,7 @@ export function ViewSettings({ api, me, organization }: View) {
             <a href={hrefOf(api.organization_id, ['tickets'], new URLSearchParams({ view_id: id }))}>{name}</a>
           </td>
           <td class="wide">
-            <code>{query(filter).slice(1)}</code>
+            <code dir="auto">{lines(filter).join(' ')}</code>
           </td>
           <td dir="auto">
             {owner?.name}
@@ -34,9 +46,11 @@ export function ViewSettings({ api, me, organization }: View) {
           </td>
         </>
       )}
-      specs={(one) => (one && !mayChange(one) ? undefined : specs())}
-      startOf={(one) => one && { ...one, filter: Object.entries(one.filter).map((pair) => pair.join('=')) }}
-      toBody={toBody}
+      specs={(one) => (!names || (one && !mayChange(one)) ? undefined : specs())}
+      startOf={(one) => one && { ...one, filter: lines(one.filter) }}
+      toBody={async ({ filter, ...body }) =>
+        filter ? { ...body, filter: await filterOf(api, filter as string[], names!) } : body
+      }
       deleteMeans={(one) => (mayChange(one) ? t('view.delete_means') : undefined)}
     />
   )
@@ -50,7 +64,7 @@ function specs(): Spec[] {
       name: 'filter',
       label: t('view.filter'),
       hint: t('view.filter_hint'),
-      placeholder: 'status=open\nassignee_id=me',
+      placeholder: 'status:open\nassignee:me',
     },
     {
       kind: 'choice',
@@ -65,12 +79,26 @@ function specs(): Spec[] {
   ]
 }
 
-/** Lines such as `status=open` are the filter. */
-function toBody({ filter, ...body }: Body): Body {
-  if (!filter) return body
-  const pairs = (filter as string[]).map((line) => {
-    const [name = '', ...value] = line.split('=')
-    return [name.trim(), value.join('=').trim()]
-  })
-  return { ...body, filter: Object.fromEntries(pairs) }
+/** What ids in filters stand for. */
+function useNames(api: Api) {
+  return useLive<Choices & { named: Record<string, string> }>(
+    `names of views ${api.organization_id}`,
+    async (_before, signal) => {
+      const [labels, users, views] = await Promise.all([
+        api.get<Label[]>('/labels', { signal }),
+        readRows<User>(api, '/users', {}, MOST_NAMES, signal),
+        readRows<SavedView>(api, '/views', {}, MOST_NAMES, signal),
+      ])
+      const paths = views.rows.flatMap(({ filter: { contact_id, company_id } }) => [
+        ...(contact_id ? [`/contacts/${contact_id}`] : []),
+        ...(company_id ? [`/companies/${company_id}`] : []),
+      ])
+      // One that was removed stays an id.
+      const read = (path: string) => api.get<Pick<Contact, 'id' | 'name'> & { email?: string }>(path, { signal })
+      const found = await Promise.all([...new Set(paths)].map((path) => read(path).catch(() => undefined)))
+      const named = found.flatMap((one) => (one ? [[one.data.id, one.data.email ?? one.data.name]] : []))
+      return { labels: labels.data, users: users.rows, named: Object.fromEntries(named) }
+    },
+    NAMES_EVERY_MS,
+  ).value
 }

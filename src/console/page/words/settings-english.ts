@@ -198,7 +198,7 @@ export const settingsEnglish = {
   'view.delete_means': 'The tickets stay.',
   'view.filter': 'Filter',
   'view.filter_hint':
-    'One in a line: status, priority, assignee_id (me, none), label_ids, contact_id, company_id, search, custom.NAME',
+    'As in the search: status:open label:vip assignee:me from:carla before:2w. Other parameters of the list as name=value',
   'view.is_shared': 'shared',
   'view.none': 'No views yet. A view keeps filters of the inbox under a name.',
   'view.owner': 'Owner',

@@ -204,7 +204,7 @@ export const settingsGerman: Translated<typeof settingsEnglish> = {
   'view.delete_means': 'Die Tickets bleiben.',
   'view.filter': 'Filter',
   'view.filter_hint':
-    'Einer je Zeile: status, priority, assignee_id (me, none), label_ids, contact_id, company_id, search, custom.NAME',
+    'Wie in der Suche: status:open label:vip assignee:me from:carla before:2w. Andere Parameter der Liste als name=wert',
   'view.is_shared': 'geteilt',
   'view.none': 'Noch keine Ansichten. Eine Ansicht merkt sich Filter des Posteingangs unter einem Namen.',
   'view.owner': 'Besitzer',
