@@ -1,4 +1,5 @@
 import { withChangeTime } from '../../base/db/change-time'
+import { toInstant } from '../../base/db/columns'
 import { hasFewRows } from '../../base/db/few-rows'
 import { ApiError } from '../../base/errors'
 import { gathered } from '../../base/flow/gather'
@@ -6,19 +7,19 @@ import { type Scope, together } from '../../base/scope'
 import type { InSteps } from '../../http/request/steps'
 import { STEP_SIZE, sizeOfMessages, versionedMessages } from '../messages/list-messages'
 import { type MessageRow, messageFields, presentMessage } from '../messages/queries'
-import { timeEntriesOfTicket } from '../time-entries/queries'
+import type { TicketTimeEntry } from '../time-entries/model'
+import { FEW_ENTRIES, fewEntriesOfTicket, timeEntriesOfTicket } from '../time-entries/queries'
 import { requireUnmerged } from '../timeline/require-ticket'
 import type { Ticket, TicketWithMessages } from './model'
 import { fields, present, type TicketRow, withNames } from './row'
 
-type RowWithMessage = Omit<TicketRow, 'id' | 'created_at'> &
-  (MessageRow | { [field in keyof MessageRow]: null }) & {
-    ticket_id: string
-    ticket_created_at: string
-    has_time: boolean
-    /** Of all messages, in bytes, null without any. When it is too large, the row has no message. */
-    size: number | null
-  }
+type RowWithMessages = TicketRow & {
+  /** The first ones: more than `FEW_ENTRIES` are not all. */
+  time_entries: TicketTimeEntry[] | null
+  /** Of all messages, in bytes, null without any. When it is too large, the row has no messages. */
+  size: number | null
+  messages: MessageRow[] | null
+}
 
 /** A ticket whose messages come in steps has a `version`, which changes whenever its lists do. */
 type ShownTicket = { ticket: InSteps<TicketWithMessages>; version?: unknown }
@@ -35,19 +36,24 @@ const SHARED_SIZE = 50_000
  */
 export async function getTicket(scope: Scope, id: string): Promise<ShownTicket> {
   const key = { scope, id }
-  let rows = scope.after_commit ? await readAlone(scope, id) : await readTogether(key)
-  const size = rows[0]?.size ?? 0
-  if (size >= SHARED_SIZE && size < STEP_SIZE) rows = await readAlone(scope, id)
-  const [row] = rows
+  let row = scope.after_commit ? await readAlone(scope, id) : await readTogether(key)
+  const size = row?.size ?? 0
+  if (size >= SHARED_SIZE && size < STEP_SIZE) row = await readAlone(scope, id)
   if (!row) throw new ApiError('TICKET_NOT_FOUND')
-  const ticket = present({ ...row, id: row.ticket_id, created_at: row.ticket_created_at })
-  const time_entries = row.has_time ? await timeEntriesOfTicket(scope, id) : []
+  const ticket = present(row)
+  const few = row.time_entries?.map(withInstant) ?? []
+  const time_entries = few.length > FEW_ENTRIES ? await timeEntriesOfTicket(scope, id) : few
   if ((row.size ?? 0) < STEP_SIZE) {
-    const messages = rows.flatMap((row) => (row.id === null ? [] : presentMessage(scope.organization_id, row)))
+    const messages = (row.messages ?? []).map((row) => presentMessage(scope.organization_id, withInstant(row)))
     return { ticket: { ...ticket, messages, time_entries } }
   }
   const { version, messages } = await versionedMessages(scope, id)
   return { ticket: { ...ticket, messages, time_entries }, version: { messages: version, time_entries } }
+}
+
+/** In JSON the database writes a time in its own form. */
+function withInstant<Row extends { created_at: string }>(row: Row): Row {
+  return { ...row, created_at: toInstant(row.created_at) }
 }
 
 type TicketKey = { scope: Scope; id: string }
@@ -66,39 +72,34 @@ const readTogether = gathered(
   { key: ({ scope }) => scope.organization_id, most_runs: 4, patience_ms: 10 },
 )
 
-async function readAlone(scope: Scope, id: string): Promise<RowWithMessage[]> {
-  const [rows] = await readRows(scope, [id], STEP_SIZE)
-  return rows!
+async function readAlone(scope: Scope, id: string): Promise<RowWithMessages | undefined> {
+  const [row] = await readRows(scope, [id], STEP_SIZE)
+  return row
 }
 
 /**
  * Reads tickets with their messages. One statement reads both, because a statement takes longer than reading a small
- * ticket.
+ * ticket. The messages of a ticket are one JSON text: the driver took longer to read 45 columns of each.
  * @param most_bytes of messages; a ticket with more comes without them
- * @returns the rows of each ticket, none for an unknown one
+ * @returns the row of each ticket, none for an unknown one
  */
-async function readRows(scope: Scope, ids: string[], most_bytes: number): Promise<RowWithMessage[][]> {
+async function readRows(scope: Scope, ids: string[], most_bytes: number): Promise<(RowWithMessages | undefined)[]> {
   const { sql, organization_id } = scope
   const given = ids.map((id, place) => ({ place, id }))
-  const rows = await sql<(RowWithMessage & { place: number })[]>`
-    with ticket as materialized (
-      select g.place, ${fields(scope)}, exists (
-        select 1 from time_entries e where e.organization_id = ${organization_id} and e.ticket_id = t.id
-      ) as has_time, ${sizeOfMessages(scope)} as size
-      from json_to_recordset(${JSON.stringify(given)}::text::json) as g (place integer, id uuid)
-      join tickets t on t.organization_id = ${organization_id} and t.id = g.id and t.deleted_at is null
-      ${withNames(scope)}
-      where ${hasFewRows(sql)}
-    )
-    select t.place, t.id as ticket_id, t.code, t.subject, t.status, t.priority, t.contact_id, t.contact_name,
-      t.contact_email, t.company_id, t.company_name, t.assignee_id, t.assignee_name, t.labels, t.external_id,
-      t.merged_into_id, t.merged_into_code, t.split_from_id, t.split_from_code,
-      t.custom, t.created_at as ticket_created_at, t.updated_at, t.has_time, t.size, ${messageFields(scope)}
-    from ticket t
-    left join messages m on m.organization_id = ${organization_id} and m.ticket_id = t.id and t.size < ${most_bytes}
-    order by t.place, m.id`
-  const found = Map.groupBy(rows, ({ place }) => place)
-  return ids.map((_, place) => found.get(place) ?? [])
+  const rows = await sql<(RowWithMessages & { place: number })[]>`
+    select g.place, ${fields(scope)}, ${fewEntriesOfTicket(scope)} as time_entries, s.size, (
+      select json_agg(m order by m.id) from (
+        select ${messageFields(scope)} from messages m
+        where m.organization_id = ${organization_id} and m.ticket_id = t.id and s.size < ${most_bytes}
+      ) as m
+    ) as messages
+    from json_to_recordset(${JSON.stringify(given)}::text::json) as g (place integer, id uuid)
+    join tickets t on t.organization_id = ${organization_id} and t.id = g.id and t.deleted_at is null
+    ${withNames(scope)}
+    cross join lateral (select ${sizeOfMessages(scope)} as size offset 0) as s
+    where ${hasFewRows(sql)}`
+  const found = new Map(rows.map((row) => [row.place, row]))
+  return ids.map((_, place) => found.get(place))
 }
 
 /** The ticket as lists and events show it. @throws TICKET_NOT_FOUND */

@@ -1,4 +1,4 @@
-import type { Sql } from '../../base/db/transact'
+import type { Fragment, Sql } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
 import type { Scope } from '../../base/scope'
 import { page } from '../../base/shapes/page'
@@ -6,6 +6,9 @@ import { companyOfEntry } from './companies'
 import type { Period, TicketTimeEntry, TimeEntry, TimeEntryFilter, TimeEntryPage } from './model'
 import type { RateSources } from './rate'
 import { totalsOf } from './totals'
+
+/** A ticket with more entries is read by a statement for it alone. */
+export const FEW_ENTRIES = 20
 
 /** The entries that match: the latest day first, of one day the newest entry; with totals over all pages. */
 export async function listTimeEntries(scope: Scope, filter: TimeEntryFilter): Promise<TimeEntryPage> {
@@ -49,8 +52,18 @@ export async function getTimeEntry(scope: Scope, id: string): Promise<TimeEntry>
 
 /** The entries of a ticket for its answer, in the order of the list. */
 export function timeEntriesOfTicket(scope: Scope, ticket_id: string): Promise<TicketTimeEntry[]> {
+  return scope.sql<TicketTimeEntry[]>`${ofTicket(scope, scope.sql`${ticket_id}`)}`
+}
+
+/** SQL for the same as JSON, of the ticket `t`: its first entries, one more than `FEW_ENTRIES` at most, null for none. */
+export function fewEntriesOfTicket(scope: Scope) {
+  const { sql } = scope
+  return sql`(select json_agg(e) from (${ofTicket(scope, sql`t.id`)} limit ${sql.unsafe(String(FEW_ENTRIES + 1))}) as e)`
+}
+
+function ofTicket(scope: Scope, ticket_id: Fragment) {
   const { sql, organization_id } = scope
-  return sql<TicketTimeEntry[]>`
+  return sql`
     select ${fields(scope)} from time_entries e
     join users u on u.id = e.user_id
     where e.organization_id = ${organization_id} and e.ticket_id = ${ticket_id}

@@ -5,7 +5,7 @@ import { config } from '../../../src/base/config'
 import { newId } from '../../../src/base/db/columns'
 import { inTransaction, type Scope } from '../../../src/base/scope'
 import { exportTimeEntries } from '../../../src/desk/time-entries/export'
-import { timeEntriesOfTicket } from '../../../src/desk/time-entries/queries'
+import { FEW_ENTRIES, timeEntriesOfTicket } from '../../../src/desk/time-entries/queries'
 import { api, createOrganization, startApi, stopApi } from '../../support/api'
 import { untilBlocked } from '../../support/drain-processes'
 import { activityOf, createCompany, hearEvents, insertTicketOf, logTime, writtenEvents } from '../../support/factories'
@@ -45,6 +45,16 @@ describe('logging', () => {
     expect((await agent.get('/time-entries')).body.data).toEqual([entry])
     const { ticket: _, ...rest } = answer.body.data
     expect(Array.from(await timeEntriesOfTicket(scope, ticket.id))).toEqual([rest])
+    expect((await agent.get(`/tickets/${ticket.id}`)).body.data.time_entries).toEqual([rest])
+  })
+
+  test.each([FEW_ENTRIES, FEW_ENTRIES + 2])('a ticket shows all of its %i entries', async (count) => {
+    const { agent, scope } = await createOrganization()
+    const ticket = await ticketIn(scope)
+    for (let n = 0; n < count; n++) await logTime(agent, ticket.id)
+    const shown = (await agent.get(`/tickets/${ticket.id}`)).body.data.time_entries
+    expect(shown).toHaveLength(count)
+    expect(shown).toEqual(Array.from(await timeEntriesOfTicket(scope, ticket.id)))
   })
 
   test('an entry is billable, of today in UTC and without a rate unless something says otherwise', async () => {
