@@ -281,6 +281,10 @@ describe.skipIf(reason !== undefined)('the inbox', () => {
     await openTicket(page, other)
     await page.getByRole('button', { name: 'More', exact: true }).click()
     await page.getByRole('button', { name: /^Merge / }).click()
+    await page
+      .getByRole('dialog')
+      .getByRole('button', { name: `${code} ${subject}` })
+      .waitFor()
     await page.getByLabel('Code of the other ticket').fill('NONE-1')
     await page.getByRole('button', { name: 'Go on' }).click()
     await page.getByRole('dialog').getByText('There is no ticket NONE-1.').waitFor()

@@ -2,13 +2,19 @@
 import { useState } from 'preact/hooks'
 import type { Ticket } from '../../../desk/tickets/model'
 import { type Api, query } from '../api'
+import { useLive } from '../live'
 import { go, hrefOf } from '../route'
 import { Action, Button } from '../ui/buttons'
 import { Dialog } from '../ui/dialogs'
 import { Field, Form } from '../ui/form-fields'
+import { StatusMark } from '../ui/marks'
 import { tell } from '../ui/toasts'
 import type { View } from '../view-types'
 import { rich, t } from '../words/catalogue'
+
+/** So many tickets of the contact are proposed. */
+const MOST_LIKELY = 5
+const SELDOM_MS = 60_000
 
 type MergeProps = View & { ticket: Ticket; onClose: () => void }
 
@@ -48,7 +54,40 @@ export function Merge({ api, route, ticket, onClose }: MergeProps) {
           <Field label={t('merge.code')} name="code" required maxLength={64} />
         </Form>
       )}
+      {!target && <Likely api={api} ticket={ticket} onChoose={setTarget} />}
     </Dialog>
+  )
+}
+
+type LikelyProps = { api: Api; ticket: Ticket; onChoose: (target: Ticket) => void }
+
+/** The other tickets of the contact: what belongs together was mostly written by one person. */
+function Likely({ api, ticket, onChoose }: LikelyProps) {
+  const contact_id = ticket.contact?.id
+  const { value: found = [] } = useLive<Ticket[]>(
+    `to merge into ${ticket.id}`,
+    async (_before, signal) => {
+      if (!contact_id) return []
+      const list = `/tickets${query({ contact_id, merged: false, per_page: MOST_LIKELY + 1 })}`
+      return (await api.get<Ticket[]>(list, { signal })).data
+    },
+    SELDOM_MS,
+  )
+  const others = found.filter(({ id }) => id !== ticket.id).slice(0, MOST_LIKELY)
+  if (others.length === 0) return null
+  return (
+    <section class="likely">
+      <h3>{t('customer.others')}</h3>
+      {others.map((one) => (
+        <button key={one.id} type="button" class="item" onClick={() => onChoose(one)}>
+          <StatusMark status={one.status} />
+          <span class="code">{one.code}</span>
+          <span class="cut" dir="auto">
+            {one.subject}
+          </span>
+        </button>
+      ))}
+    </section>
   )
 }
 

@@ -48,7 +48,7 @@ export function TicketHead(props: Props) {
         <span class="cut" dir="auto">
           {contact ? <bdi>{contact.name}</bdi> : t('ticket.contact_deleted')}
         </span>
-        {contact && <span class="cut">&lt;{contact.email}&gt;</span>}
+        {contact && <span class="address cut">&lt;{contact.email}&gt;</span>}
         {company && (
           <span class="cut" dir="auto">
             · {company.name}

@@ -42,10 +42,10 @@ export const frameGerman: Translated<typeof frameEnglish> = {
   'sign_in.code_hint': '6 Ziffern Ihrer App oder ein Wiederherstellungscode',
   'sign_in.email': 'E-Mail',
   'sign_in.password': 'Passwort',
-  'sign_in.provider': 'Beim Anbieter Ihrer Organisation anmelden',
+  'sign_in.provider': 'Single Sign-on (SSO)',
   'sign_in.go_there': 'Dorthin',
   'sign_in.organization': 'Organisation',
-  'sign_in.its_id': 'Ihre ID',
+  'sign_in.its_id': 'Ihre ID: Admins finden sie in den Einstellungen',
   'sign_in.forgot': 'Passwort vergessen?',
   'sign_in.wrong': 'E-Mail oder Passwort ist falsch.',
   'sign_in.wrong_code':
