@@ -148,7 +148,7 @@ export const settingsEnglish = {
   'provider.remove': 'Remove the provider',
   'provider.remove_means': 'All sessions that began there end, and nobody can sign in that way any more.',
   'provider.remove_title': 'Remove {issuer}?',
-  'provider.required': 'Passwords open nothing here',
+  'provider.required': 'Sign in by the provider only: passwords open nothing here',
   'provider.required_hint': 'Only an admin who signed in by the provider can set it.',
   'provider.saved': 'The provider is saved.',
   'provider.session': 'A session lasts (seconds)',

@@ -154,7 +154,7 @@ export const settingsGerman: Translated<typeof settingsEnglish> = {
   'provider.remove': 'Anbieter entfernen',
   'provider.remove_means': 'Alle Sitzungen, die dort begannen, enden, und niemand kann sich mehr so anmelden.',
   'provider.remove_title': '{issuer} entfernen?',
-  'provider.required': 'Passwörter öffnen hier nichts',
+  'provider.required': 'Anmeldung nur über den Anbieter: Passwörter öffnen hier nichts',
   'provider.required_hint': 'Nur ein Admin, der sich über den Anbieter angemeldet hat, kann das setzen.',
   'provider.saved': 'Der Anbieter ist gespeichert.',
   'provider.session': 'Eine Sitzung dauert (Sekunden)',
