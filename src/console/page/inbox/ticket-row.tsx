@@ -1,4 +1,5 @@
 /** One ticket of the list. */
+import { useMemo, useRef } from 'preact/hooks'
 import type { Ticket } from '../../../desk/tickets/model'
 import { useCell } from '../cell'
 import { hrefOf } from '../route'
@@ -17,10 +18,29 @@ type RowProps = View & {
 }
 
 export function Row({ route, api, ticket, is_selected, select }: RowProps) {
-  const { id, code, subject, status, priority, contact, assignee, labels, updated_at } = ticket
   useCell(looks)
-  const is_open = route.path[1] === id
+  const selecting = useRef(select)
+  selecting.current = select
+  const is_open = route.path[1] === ticket.id
   const is_new = !is_open && isUnread(ticket)
+  const href = hrefOf(api.organization_id, ['tickets', ticket.id], route.query)
+  // Most rows stay as they are when something else is opened, selected or read.
+  return useMemo(
+    () => (
+      <Drawn {...{ ticket, is_selected, is_open, is_new, href }} select={(is_range) => selecting.current(is_range)} />
+    ),
+    [ticket, is_selected, is_open, is_new, href],
+  )
+}
+
+type DrawnProps = Pick<RowProps, 'ticket' | 'is_selected' | 'select'> & {
+  is_open: boolean
+  is_new: boolean
+  href: string
+}
+
+function Drawn({ ticket, is_selected, is_open, is_new, href, select }: DrawnProps) {
+  const { code, subject, status, priority, contact, assignee, labels, updated_at } = ticket
   const who = contact?.name ?? t('inbox.no_contact')
   return (
     <li class={`row${is_open ? ' is-open' : ''}${is_new ? ' is-new' : ''}${is_selected ? ' is-selected' : ''}`}>
@@ -29,7 +49,7 @@ export function Row({ route, api, ticket, is_selected, select }: RowProps) {
         <input type="checkbox" checked={is_selected} onClick={(event) => select(event.shiftKey)} />
         <Avatar name={who} />
       </label>
-      <a href={hrefOf(api.organization_id, ['tickets', id], route.query)} aria-current={is_open ? 'true' : undefined}>
+      <a href={href} aria-current={is_open ? 'true' : undefined}>
         <span class="line">
           <span class="who cut">
             <bdi>{who}</bdi>
