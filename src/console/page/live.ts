@@ -2,7 +2,7 @@
  * Data that stays as new as the service's while the page is seen: it is read again when an event is about it, and every
  * few seconds while no events come.
  */
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import { useCallback, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Refusal } from './api'
 import { following, noticing, onEvent, type Told } from './events'
 
@@ -73,7 +73,8 @@ export function useLive<T>(
   }, [])
 
   const period = typeof every_ms === 'number' ? every_ms : 0
-  useEffect(
+  // Asks before the page is painted: the answer comes a frame earlier.
+  useLayoutEffect(
     () =>
       keepNew(
         reload,
