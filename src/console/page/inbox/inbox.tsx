@@ -1,4 +1,5 @@
 /** The inbox: the list of tickets, and beside it the ticket that is open. On a phone one of them is shown. */
+import { useEffect } from 'preact/hooks'
 import type { Label } from '../../../desk/labels/model'
 import type { Macro } from '../../../desk/macros/model'
 import type { View as SavedView } from '../../../desk/views/model'
@@ -12,6 +13,7 @@ import { FirstSteps } from './first-steps'
 import { TicketList } from './ticket-list'
 import { TicketView } from './ticket-view'
 import { ViewColumn } from './views'
+import { warmUpEditor, warmUpTicket } from './warm-up'
 
 const NAMES_EVERY_MS = 60_000
 /** More would not fit a choice. */
@@ -35,6 +37,13 @@ export function Inbox(view: View) {
     NAMES_EVERY_MS,
     ({ type }) => type.startsWith('label.'),
   )
+  const is_read = read.value !== undefined
+  useEffect(() => {
+    if (is_read) warmUpTicket()
+  }, [is_read])
+  useEffect(() => {
+    if (ticket_id) return warmUpEditor()
+  }, [!ticket_id])
   const none = { users: [], labels: [], macros: [], views: [] }
   const names: Names = { ...(read.value ?? none), reload: read.reload }
   return (

@@ -3,11 +3,12 @@
  * taken apart here, in a document that loads nothing, and only what may be shown is put into the frame. Unstyled
  * text goes into the page itself, without attributes. That takes a tenth of the time.
  */
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { fileAddress } from '../api'
 import { Button } from '../ui/buttons'
 import { t } from '../words/catalogue'
 import { useNear } from './near'
+import { putFrame } from './spare-frames'
 
 /** Attributes that name something to be loaded. */
 const LOADING = ['src', 'srcset', 'background', 'poster', 'data', 'href', 'action', 'formaction', 'ping', 'xlink:href']
@@ -63,7 +64,7 @@ function prepare(html: string, shows_images: boolean): Prepared {
  * that the service has cleaned a quotation mark within a tag is always one around a value.
  */
 function withoutStyles(html: string): string {
-  return html.replace(/<[a-z][^<>]*>/gi, (tag) => tag.replace(/\sstyle="/gi, ' data-style="'))
+  return html.replace(/\sstyle="(?=[^<>]*>)/gi, ' data-style="')
 }
 
 /** Takes the style of an element. One that would load an image is dropped. */
@@ -110,6 +111,21 @@ function fit({ documentElement: root, body }: Document): void {
   root.style.zoom = String(Math.max(LEAST_ZOOM, (Number(root.style.zoom || 1) * clientWidth) / scrollWidth))
 }
 
+/**
+ * Lays out a message that is far from what is seen: a browser tells no height of what it does not lay out. The message
+ * keeps the height of what is in it, so that nothing jumps when it comes in sight.
+ */
+function layOut(element: Element, measure?: () => void): void {
+  const message = element.closest<HTMLElement>('.message')!
+  message.style.contentVisibility = 'visible'
+  measure?.()
+  const [first, last] = [message.firstElementChild!, message.lastElementChild!].map((one) =>
+    one.getBoundingClientRect(),
+  )
+  message.style.containIntrinsicBlockSize = `auto ${last!.bottom - first!.top}px`
+  message.style.contentVisibility = ''
+}
+
 /** Shows a message once it is near to what is seen. */
 export function MessageFrame(props: { html: string; title: string }) {
   const place = useRef<HTMLDivElement>(null)
@@ -142,6 +158,7 @@ function Text({ body }: Prepared) {
       for (const { name } of [...element.attributes]) if (!TEXT_KEEPS.includes(name)) element.removeAttribute(name)
     }
     place.current!.replaceChildren(...copy.childNodes)
+    layOut(place.current!)
   }, [body])
   return <div ref={place} class="message-text" dir="auto" />
 }
@@ -149,34 +166,25 @@ function Text({ body }: Prepared) {
 type FrameProps = { prepared: Prepared; title: string; shows_images: boolean }
 
 function Frame({ prepared, title, shows_images }: FrameProps) {
-  const frame = useRef<HTMLIFrameElement>(null)
-  const [is_loaded, setLoaded] = useState(false)
-  const [height, setHeight] = useState(0)
-
-  useEffect(() => {
-    const document = frame.current?.contentDocument
-    if (!is_loaded || !document?.body) return
-    adopt(document, prepared)
-    const measure = () => {
-      fit(document)
-      setHeight(Math.min(document.documentElement.scrollHeight, MOST_PX))
+  const place = useRef<HTMLDivElement>(null)
+  useLayoutEffect(() => {
+    let observer: ResizeObserver | undefined
+    const frame = putFrame(place.current!, shows_images, (frame, document) => {
+      frame.classList.toggle('is-plain', prepared.is_plain)
+      frame.title = title
+      adopt(document, prepared)
+      const measure = () => {
+        fit(document)
+        frame.height = String(Math.min(document.documentElement.scrollHeight, MOST_PX))
+      }
+      layOut(frame, measure)
+      observer = new ResizeObserver(measure)
+      observer.observe(document.body)
+    })
+    return () => {
+      observer?.disconnect()
+      frame.remove()
     }
-    measure()
-    const observer = new ResizeObserver(measure)
-    observer.observe(document.body)
-    return () => observer.disconnect()
-  }, [prepared, is_loaded])
-
-  return (
-    <iframe
-      ref={frame}
-      class={prepared.is_plain ? 'message-frame is-plain' : 'message-frame'}
-      title={title}
-      sandbox="allow-same-origin allow-popups allow-popups-to-escape-sandbox"
-      referrerpolicy="no-referrer"
-      src={shows_images ? 'console/frame-with-images' : 'console/frame'}
-      height={height}
-      onLoad={() => setLoaded(true)}
-    />
-  )
+  }, [prepared])
+  return <div ref={place} />
 }

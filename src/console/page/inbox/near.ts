@@ -1,10 +1,11 @@
-/** Draws what is costly when it comes in sight; the rest follows, one after the other, while nothing happens. */
+/** Draws what is costly when it comes in sight, one after the other; the rest follows while nothing happens. */
 import type { RefObject } from 'preact'
 import { useLayoutEffect, useState } from 'preact/hooks'
+import { whenIdle } from '../idle'
 
 const NEAR_PX = 300
-/** Pause between two elements in browsers without `requestIdleCallback`. */
-const REST_MS = 100
+/** What is far waits until what is in sight has been drawn. */
+const SETTLE_MS = 300
 
 /** Those that were not drawn yet, the last to be drawn first. */
 const waiting = new Set<() => void>()
@@ -12,24 +13,41 @@ window.addEventListener('beforeprint', () => {
   for (const show of waiting) show()
 })
 
+/** Those that came near: each is drawn in a task of its own, so that what is typed meanwhile does not wait for all. */
+const next = new Set<() => void>()
+const { port1, port2 } = new MessageChannel()
+port1.onmessage = () => {
+  const [first] = next
+  if (!first) return
+  next.delete(first)
+  first()
+  if (next.size > 0) port2.postMessage(undefined)
+}
+
 /** @returns true once the element is in sight or nearly so, or its turn has come */
 export function useNear(place: RefObject<Element | null>): boolean {
   const [is_near, setNear] = useState(false)
   useLayoutEffect(() => {
     const element = place.current
     if (is_near || !element) return
-    const { top, bottom } = element.getBoundingClientRect()
+    // Its message has a place even while what is in it is not laid out.
+    const { top, bottom } = element.parentElement!.getBoundingClientRect()
     if (bottom > 0 && top < innerHeight) return setNear(true)
     const show = () => setNear(true)
+    const showSoon = () => {
+      if (next.size === 0) port2.postMessage(undefined)
+      next.add(show)
+    }
     const margin = `${NEAR_PX}px`
     const options = { rootMargin: margin, scrollMargin: margin }
-    const observer = new IntersectionObserver((seen) => seen.some((one) => one.isIntersecting) && show(), options)
-    observer.observe(element)
-    if (waiting.size === 0) whenIdle(showLast)
+    const observer = new IntersectionObserver((seen) => seen.some((one) => one.isIntersecting) && showSoon(), options)
+    observer.observe(element.parentElement!)
+    if (waiting.size === 0) setTimeout(whenIdle, SETTLE_MS, showLast)
     waiting.add(show)
     return () => {
       observer.disconnect()
       waiting.delete(show)
+      next.delete(show)
     }
   }, [is_near])
   return is_near
@@ -41,9 +59,4 @@ function showLast(): void {
   waiting.delete(last)
   last()
   if (waiting.size > 0) whenIdle(showLast)
-}
-
-function whenIdle(run: () => void): void {
-  if ('requestIdleCallback' in globalThis) requestIdleCallback(run)
-  else setTimeout(run, REST_MS)
 }

@@ -17,7 +17,8 @@ import { Timeline } from './timeline'
 
 const SELDOM_MS = 20_000
 
-const CustomerPanel = lazy(async () => (await import('../customers/customer-panel')).CustomerPanel)
+/** The panel about the contact of the ticket. */
+export const CustomerPanel = lazy(async () => (await import('../customers/customer-panel')).CustomerPanel)
 
 type Props = View & { ticket: TicketWithMessages; reload: () => Promise<void> }
 

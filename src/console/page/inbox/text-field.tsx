@@ -21,7 +21,7 @@ type Props = TextProps & {
   tools: ComponentChildren
 }
 
-const RichText = lazy(async () => (await import('./rich-text')).RichText)
+export const RichText = lazy(async () => (await import('./rich-text')).RichText)
 
 export function TextField({ handle, macros, chooseMacro, tools, ...props }: Props) {
   const { value, write, is_off } = props
