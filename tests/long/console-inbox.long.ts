@@ -81,7 +81,8 @@ describe.skipIf(reason !== undefined)('the inbox', () => {
     })
     const { id } = (await desk.service().call('GET', '/tickets?search=story')).body.data[0]
     await desk.service().call('POST', `/tickets/${id}/messages`, { body: 'Short.', is_internal: true })
-    await page.getByRole('link', { name: 'All tickets' }).click()
+    await page.keyboard.press('u')
+    await page.locator('.messages-scroll').waitFor({ state: 'detached' })
     await openTicket(page, subject)
     await page.waitForFunction(() => document.querySelector('.messages-scroll')!.scrollTop === 0)
     await page.context().close()
