@@ -10,6 +10,7 @@ import { Time } from '../ui/measures'
 import { Waiting } from '../ui/placeholders'
 import { tell } from '../ui/toasts'
 import { t } from '../words/catalogue'
+import { faultWords } from './webhook-state'
 
 export const DELIVERY_DOT = {
   success: 'sent',
@@ -55,13 +56,13 @@ function Known({ one }: { one: DeliveryDetail }) {
       <ol>
         {one.attempt_log.map(({ attempt, started_at, response_code, response_time_ms, error, response_head }) => (
           <li key={attempt}>
-            <Time at={started_at} />: {response_code ?? error} ({response_time_ms} ms)
+            <Time at={started_at} />: {response_code ?? faultWords(error)} ({response_time_ms} ms)
             {response_head && <Text text={response_head} />}
           </li>
         ))}
       </ol>
       <h3>{t('delivery.body')}</h3>
-      <Text text={one.request_body ?? ''} />
+      <Text text={one.request_body ? JSON.stringify(JSON.parse(one.request_body), null, 2) : ''} />
     </>
   )
 }

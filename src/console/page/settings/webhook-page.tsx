@@ -13,12 +13,12 @@ import { Dialog } from '../ui/dialogs'
 import { Dot } from '../ui/marks'
 import { Time } from '../ui/measures'
 import { Waiting } from '../ui/placeholders'
-import { tell } from '../ui/toasts'
+import { tell, tellFault } from '../ui/toasts'
 import type { View } from '../view-types'
 import { t } from '../words/catalogue'
 import { DELIVERY_DOT, OneDelivery } from './delivery'
 import { EVENTS } from './webhook-form'
-import { WebhookState } from './webhook-state'
+import { faultWords, WebhookState } from './webhook-state'
 
 const STATUSES = ['pending', 'retrying', 'success', 'failed', 'cancelled'] as const
 
@@ -96,11 +96,8 @@ function Acts({ api, hook, reload }: ActsProps) {
   const is_on = hook.active && hook.status !== 'failed'
   const test = async () => {
     const { data } = await api.post<Delivery>(`${path}/test`)
-    tell(
-      data.status === 'success'
-        ? t('webhook.test_ok', { code: data.response_code ?? '' })
-        : t('webhook.test_failed', { error: data.error ?? '' }),
-    )
+    if (data.status === 'success') tell(t('webhook.test_ok', { code: data.response_code ?? '' }))
+    else tellFault(t('webhook.test_failed', { error: faultWords(data.error) }))
     await reload()
   }
   return (
@@ -166,7 +163,7 @@ function Row({ one, href }: { one: Delivery; href: string }) {
       <td>
         <Dot kind={DELIVERY_DOT[one.status]}>{t(`delivery.${one.status}`)}</Dot>
       </td>
-      <td class="wide">{one.response_code ?? one.error ?? ''}</td>
+      <td class="wide">{one.response_code ?? faultWords(one.error)}</td>
       <td class="number">{one.response_time_ms === null ? '' : `${one.response_time_ms} ms`}</td>
       <td class="number">{one.attempts}</td>
       <td>{one.next_attempt_at && <Time at={one.next_attempt_at} />}</td>

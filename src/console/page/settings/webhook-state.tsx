@@ -11,3 +11,11 @@ export function WebhookState({ hook }: { hook: Webhook }) {
     <Dot kind="sent">{t('webhook.active')}</Dot>
   )
 }
+
+const FAULTS = ['blocked_address', 'connect', 'dns', 'protocol', 'reset', 'status', 'timeout', 'tls'] as const
+
+/** Why a delivery failed, in words. */
+export function faultWords(error: string | null): string {
+  const known = FAULTS.find((fault) => fault === error)
+  return known ? t(`delivery.fault_${known}`) : (error ?? '')
+}
