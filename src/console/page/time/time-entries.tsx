@@ -13,7 +13,7 @@ import { useRows } from '../lists'
 import { hrefOf } from '../route'
 import { Table } from '../rows'
 import { Action, Button } from '../ui/buttons'
-import { duration } from '../ui/measures'
+import { day, duration } from '../ui/measures'
 import { tell } from '../ui/toasts'
 import { isAdmin, type View } from '../view-types'
 import { t } from '../words/catalogue'
@@ -155,7 +155,7 @@ function Row({ api, me, organization, entry, onEdit, onDelete }: RowProps) {
   const may_change = isAdmin(organization) || user.id === me.id
   return (
     <>
-      <td class="number">{date}</td>
+      <td class="number">{day(date)}</td>
       <td class="wide" dir="auto">
         <a href={hrefOf(api.organization_id, ['tickets', ticket.id])}>
           <span class="code">{ticket.code}</span> {ticket.subject}

@@ -7,7 +7,7 @@ import type { Spec } from '../forms/spec'
 import { useLive } from '../live'
 import { hrefOf } from '../route'
 import { ScrollTable } from '../rows'
-import { duration } from '../ui/measures'
+import { day as dayOf, duration } from '../ui/measures'
 import { Waiting } from '../ui/placeholders'
 import type { View } from '../view-types'
 import { t } from '../words/catalogue'
@@ -92,5 +92,5 @@ function NameOf({ item, organization_id }: { item: SummaryItem; organization_id:
     )
   }
   if (company) return <a href={hrefOf(organization_id, ['companies', company.id])}>{company.name}</a>
-  return <>{user?.name ?? day ?? t('time.no_company')}</>
+  return <>{user?.name ?? (day ? dayOf(day) : t('time.no_company'))}</>
 }
