@@ -437,7 +437,7 @@ describe.skipIf(reason !== undefined)('an admin', () => {
     expect(await page.getByLabel('Filter').inputValue()).toBe('status:open\nlabel:bug\nassignee:me\ncustom.mark=7')
     await page.getByLabel('Filter').fill('label:nothing')
     await button('Save').click()
-    await page.getByText('label:nothing').last().waitFor()
+    await page.getByRole('dialog').getByText('label:nothing').waitFor()
     await button('Cancel').click()
     await button('Delete Mine').click()
     await dialog('Delete Mine?').getByRole('button', { name: 'Delete' }).click()

@@ -80,9 +80,13 @@ describe.skipIf(reason !== undefined)('customers', () => {
     await page.getByLabel('Hourly rate').fill('90.50')
     await page.getByLabel('Currency').fill('EUR')
     await page.getByRole('button', { name: 'Save' }).click()
+    const [{ id: contact_id }] = await found('/contacts?email=carla@customer.example')
+    const { id } = (await call('POST', '/tickets', { subject: 'Of before', contact_id })).body.data
     await page.getByRole('button', { name: 'Link matching contacts' }).click()
     await page.getByText('1 contact is linked.').first().waitFor()
     await page.getByRole('link', { name: 'Carla Conti' }).waitFor()
+    await page.getByRole('link', { name: 'Of before' }).waitFor()
+    await call('DELETE', `/tickets/${id}`)
     await page.getByRole('link', { name: 'All companies' }).click()
     await page.getByLabel('Search').fill('acm')
     await page.getByRole('row', { name: /Acme.*customer\.example 1/ }).waitFor()

@@ -11,8 +11,9 @@ import { t } from '../words/catalogue'
 type Props = { api: Api; filter: Record<string, string>; total: number }
 
 export function TicketsOf({ api, filter, total }: Props) {
+  // A contact that joins a company brings its tickets, and no event of theirs.
   const list = useRows<Ticket>(api, '/tickets', { ...filter, sort: '-created_at' }, ({ type }) =>
-    type.startsWith('ticket.'),
+    /^(ticket|contact)\./.test(type),
   )
   return (
     <section class="card" aria-label={t('field.tickets')}>

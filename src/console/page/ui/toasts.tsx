@@ -1,5 +1,5 @@
 /** What happened, in words: for the eye and for screen readers. What can be undone has a button for it. */
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import { Refusal } from '../api'
 import { Cell, useCell } from '../cell'
 import { t } from '../words/catalogue'
@@ -84,13 +84,16 @@ export function Notices() {
 
 function Notice({ told }: { told: Told }) {
   const { id, text, is_error, undo, now, shown_ms } = told
+  const place = useRef<HTMLDivElement>(null)
   useEffect(() => {
+    // At the end of a long dialog it would be out of sight.
+    place.current!.scrollIntoView({ block: 'nearest' })
     if (shown_ms === 0) return
     const timer = setTimeout(() => remove(id), shown_ms)
     return () => clearTimeout(timer)
   }, [])
   return (
-    <div class={is_error ? 'notice bad' : 'notice'} role={is_error ? 'alert' : undefined}>
+    <div ref={place} class={is_error ? 'notice bad' : 'notice'} role={is_error ? 'alert' : undefined}>
       <span dir="auto">{text}</span>
       <span class="grow" />
       {undo && <Way text={t('ui.undo')} run={undo} is_main onDone={() => remove(id)} />}
