@@ -5,7 +5,7 @@ import { toMigrationError } from './migration-faults'
 import { findMissing, MIGRATIONS_FOLDER, readMigrations } from './migration-files'
 import { locksOf } from './migration-locks'
 import { findObstacles, type Obstacle } from './migration-obstacles'
-import { workOf } from './migration-work'
+import { sizesOf, workOf } from './migration-work'
 import { FILL_KINDS } from './schema'
 
 /** Seconds for each row that is read: three indexes of a million contacts took 11 seconds on two processors. */
@@ -56,9 +56,10 @@ export async function planMigrations(
     const missing = await findMissing(client, await readMigrations(folder))
     for (const { name, statements } of missing) {
       const locks = [...(await locksOf(client, statements))]
-      const sizes = await client<{ table: string; rows: number; bytes: number }[]>`
-        select relname as table, greatest(reltuples, 0)::float8 as rows, pg_total_relation_size(oid)::float8 as bytes
-        from pg_class where relnamespace = 'public'::regnamespace and relname = any(${locks.map(([table]) => table)}::text[])`
+      const sizes = await sizesOf(
+        client,
+        locks.map(([table]) => table),
+      )
       const work = await workOf(client, statements)
       steps.push({
         migration: name,

@@ -3,6 +3,8 @@
  * `tests/base/db/migration-plan.test.ts` compares what is read with the scans that PostgreSQL counts.
  */
 import type postgres from 'postgres'
+import { askMachines } from './cluster/machines'
+import { isDistributed } from './cluster/place-tables'
 
 /** `index`: an index is built; `rows`: rows, or the whole table, are written anew. */
 type Writes = 'nothing' | 'index' | 'rows'
@@ -40,12 +42,10 @@ type Size = { table: string; rows: number; heap_bytes: number; bytes: number }
  */
 export async function workOf(sql: postgres.ISql, statements: string[]): Promise<TableWork[]> {
   const works = statements.flatMap(worksOf)
-  const sizes = await sql<Size[]>`
-    select relname as table, greatest(reltuples, 0)::float8 as rows, pg_relation_size(oid)::float8 as heap_bytes,
-      pg_total_relation_size(oid)::float8 as bytes
-    from pg_class
-    where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')
-      and relname = any(${works.map(({ table }) => table)}::text[])`
+  const sizes = await sizesOf(
+    sql,
+    works.map(({ table }) => table),
+  )
   return sizes.map(({ table, rows, heap_bytes, bytes }) => {
     const own = works.filter((work) => work.table === table)
     const disk_bytes = own.reduce(
@@ -54,6 +54,32 @@ export async function workOf(sql: postgres.ISql, statements: string[]): Promise<
     )
     return { table, rows: rows * own.length, disk_bytes }
   })
+}
+
+/** What PostgreSQL estimates of tables that exist. On a cluster their rows are in parts, on all machines. */
+export async function sizesOf(sql: postgres.ISql, tables: string[]): Promise<Size[]> {
+  const figures = `
+    greatest(c.reltuples, 0)::float8 as rows, pg_relation_size(c.oid)::float8 as heap_bytes,
+    pg_total_relation_size(c.oid)::float8 as bytes`
+  const sizes = await sql<Size[]>`
+    select c.relname as table, ${sql.unsafe(figures)} from pg_class c
+    where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and c.relname = any(${tables}::text[])`
+  if (!(await isDistributed(sql))) return sizes
+  // The copies of a reference table on the workers are left out.
+  const parts = await askMachines<Size>(
+    sql,
+    `select s.logicalrelid::text as table, ${figures} from pg_dist_shard s
+    join pg_class c on c.oid = to_regclass(shard_name(s.logicalrelid, s.shardid))
+    where s.shardminvalue is not null or (select groupid from pg_dist_local_group) = 0`,
+  )
+  for (const size of sizes) {
+    for (const part of parts.filter(({ table }) => table === size.table)) {
+      size.rows += part.rows
+      size.heap_bytes += part.heap_bytes
+      size.bytes += part.bytes
+    }
+  }
+  return sizes
 }
 
 function worksOf(text: string): { table: string; writes: Writes }[] {

@@ -8,6 +8,7 @@ import { distributeDatabase, planDistribution } from '../../../src/base/db/clust
 import { findUnplaced, placeTables } from '../../../src/base/db/cluster/place-tables'
 import { newId } from '../../../src/base/db/columns'
 import { migrateDatabase } from '../../../src/base/db/migrate'
+import { sizesOf } from '../../../src/base/db/migration-work'
 import { TABLE_KINDS } from '../../../src/base/db/schema'
 import { createClusterDatabase, dropDatabase, nodeUrls, runAsSuperuser, WHY_NO_CLUSTER } from '../../support/cluster'
 import { createDatabase, templateUrl } from '../../support/database'
@@ -56,6 +57,12 @@ describe.skipIf(Boolean(WHY_NO_CLUSTER))(`a cluster${WHY_NO_CLUSTER ? ` (${WHY_N
     const [left] = await sql`
       select sum(pg_relation_size(oid))::int as bytes from pg_class where oid in ('tickets'::regclass, 'contacts'::regclass)`
     expect(left).toEqual({ bytes: 0 })
+    await sql`analyze organizations, tickets`
+    const sizes = await sizesOf(sql, ['organizations', 'tickets'])
+    expect(sizes.map(({ table, rows }) => [table, rows]).toSorted()).toEqual([
+      ['organizations', 1],
+      ['tickets', 500],
+    ])
     expect((await distributeDatabase(url)).tables).toEqual([])
   })
 
