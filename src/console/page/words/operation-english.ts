@@ -122,6 +122,6 @@ export const operationEnglish = {
   'reports.waiting_email': 'Email to be sent',
   'reports.waiting_held': 'Deliveries held for a failed webhook',
   'reports.waiting_inbound': 'Inbound email to be filed',
-  'reports.waiting_webhooks': 'Webhook deliveries',
+  'reports.waiting_webhooks': 'Webhook deliveries to be made',
   'reports.warning': 'warning',
 } as const

@@ -128,6 +128,6 @@ export const operationGerman: Translated<typeof operationEnglish> = {
   'reports.waiting_email': 'Zu sendende E-Mails',
   'reports.waiting_held': 'Zurückgehalten für einen ausgefallenen Webhook',
   'reports.waiting_inbound': 'Abzulegende E-Mails',
-  'reports.waiting_webhooks': 'Zustellungen der Webhooks',
+  'reports.waiting_webhooks': 'Ausstehende Zustellungen der Webhooks',
   'reports.warning': 'Warnung',
 }
