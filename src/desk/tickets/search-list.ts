@@ -21,15 +21,21 @@ const ASKED_MOST = 20_000
  */
 const LOOKED_MOST = 100_000
 
+/** `exact` asks for the last word as it stands: it finds a part, and the index reads a word in half of the time. */
+type ListSearch = TicketSearch & { exact?: TicketSearch }
+
 /** The search of a list, for words or for custom fields. @returns undefined without one, and when it has no word */
-export async function searchOf(scope: Scope, filter: TicketFilter): Promise<TicketSearch | undefined> {
+export async function searchOf(scope: Scope, filter: TicketFilter): Promise<ListSearch | undefined> {
   const { search, status, priority, assignee_id, label_ids, custom } = filter
   if (!search && !custom) return undefined
   const member = assignee_id === 'none' ? undefined : assignee_id
   const single = [status, priority, member].filter((value) => value !== undefined)
   const label = label_ids?.length === 1 ? [await labelsThatExist(scope, label_ids)] : []
   const words = wordsOfFilter(scope.organization_id, custom)
-  return ticketSearch(scope, search || undefined, [...single.map((value) => [value]), ...label, ...words])
+  const facets = [...single.map((value) => [value]), ...label, ...words]
+  const found = await ticketSearch(scope, search || undefined, facets)
+  if (!found || !search || /["“”„]/.test(search)) return found
+  return { ...found, exact: await ticketSearch(scope, search.replace(/\S+(?=\s*$)/, '"$&"'), facets) }
 }
 
 /** Tells if the list is that of a contact, company or labels with few tickets: they need no index of words. */
@@ -48,10 +54,13 @@ export async function areFewAsked(scope: Scope, { contact_id, company_id, label_
  * The way to a page of a search. In another order than that of creation the matches are read once, up to the cap of
  * totals: they are the total, and all that is sorted when there are no more.
  */
-export function wayOfSearch(scope: Scope, filter: Conditions, selected: Selection, search: TicketSearch): Way {
+export function wayOfSearch(scope: Scope, filter: Conditions, selected: Selection, search: ListSearch): Way {
   const { sql, organization_id } = scope
   if (selected.by === 'id') return fromBlocks(scope, filter, selected, search)
   const matches = (most: number) => matchesOf(scope, search, filter, 'desc', sql``, most)
+  const firstMatches = areHits(search, filter)
+    ? sql`(select s.ticket_id as id, true as is_hit, false as is_end ${hitsUnsorted(scope, search, filter, 'desc')}) as hit`
+    : matches(COUNTED_MOST + 1)
   let first: FirstMatches = { hits: 0, is_ended: false, ids: [] }
   const areAll = () => first.ids !== null
   return nearOrSorted(scope, selected, {
@@ -61,7 +70,7 @@ export function wayOfSearch(scope: Scope, filter: Conditions, selected: Selectio
         select count(*) filter (where is_hit)::int as hits, coalesce(bool_or(is_end), false) as is_ended,
           case when count(*) <= ${COUNTED_MOST} and bool_or(is_end) is not true
             then coalesce(array_agg(id) filter (where is_hit), '{}') end as ids
-        from ${matches(COUNTED_MOST + 1)}`
+        from ${firstMatches}`
       first = found!
       return areAll() || search.older !== undefined
     },
@@ -92,9 +101,30 @@ async function labelsThatExist({ sql, organization_id }: Scope, ids: string[]): 
 /** What was found up to the cap of totals: how many, if the look ended there, and the ids when they are all. */
 type FirstMatches = { hits: number; is_ended: boolean; ids: string[] | null }
 
+/** Tells if all tickets that the index finds match: nothing of them is asked that is no word there. */
+function areHits({ in_blocks, older }: TicketSearch, conditions: Conditions): boolean {
+  const { assignee_id, contact_id, company_id, merged, label_ids } = conditions
+  const is_asked = assignee_id === 'none' || contact_id || company_id || merged !== undefined
+  return !older && in_blocks.found === in_blocks.whole && !is_asked && !(label_ids && label_ids.length > 1)
+}
+
+/** The bounds of a list by time of creation. @param behind the condition of a page by cursor, on `hit` */
+function boundsOf({ sql }: Scope, conditions: Conditions, direction: Order['direction'], behind: Fragment) {
+  const { created_after, created_before } = conditions
+  return {
+    before: sql`
+      ${created_before === undefined ? sql`` : sql`and hit.id < ${firstIdAt(created_before)}`}
+      ${direction === 'desc' ? behind : sql``}`,
+    after: sql`
+      ${created_after === undefined ? sql`` : sql`and hit.id >= ${firstIdAt(created_after + 1)}`}
+      ${direction === 'asc' ? behind : sql``}`,
+  }
+}
+
 /**
- * A table `hit (id, is_hit, is_end)` in brackets, in about the order of creation. It ends after `LOOKED_MOST` tickets,
- * which `is_end` says: those that come before this one in the order of ids are all looked at.
+ * A table `hit (id, is_hit, share, is_end)` in brackets, in about the order of creation. `share` of the blocks were read
+ * up to it. It ends after `LOOKED_MOST` tickets, which `is_end` says: those that come before this one in the order of
+ * ids are all looked at.
  * @param behind the condition of a page by cursor, on `hit`
  * @param most rows. Documents without blocks are found in no order, so that all are read
  */
@@ -111,14 +141,6 @@ function matchesOf(
   // Tickets without an assignee have no word for it.
   const assignee_id = conditions.assignee_id === 'none' ? 'none' : undefined
   const id = sql`s.ticket_id`
-  const bounds = {
-    before: sql`
-      ${created_before === undefined ? sql`` : sql`and hit.id < ${firstIdAt(created_before)}`}
-      ${direction === 'desc' ? behind : sql``}`,
-    after: sql`
-      ${created_after === undefined ? sql`` : sql`and hit.id >= ${firstIdAt(created_after + 1)}`}
-      ${direction === 'asc' ? behind : sql``}`,
-  }
   const { found: _, ...others } = conditions
   const asked = filters(scope, id, search.older ? others : { assignee_id, contact_id, company_id, merged })
   // Tickets are looked up one by one, and only where something of theirs is asked for. A join may read all of the
@@ -130,9 +152,12 @@ function matchesOf(
   const are_labels_asked = search.older || (label_ids && label_ids.length > 1)
   const limit = (count: number) => (search.older ? sql`` : sql.unsafe(`limit ${count}`))
   return sql`(
-    select id, is_hit, n = ${LOOKED_MOST} as is_end from (
-      select hit.*, row_number() over () as n
-      from ${blocksOf(scope, search, direction, bounds)} cross join lateral (
+    select id, is_hit, share, n = ${LOOKED_MOST} as is_end from (
+      select hit.*, share, row_number() over () as n
+      from (
+        select block.*, row_number() over ()::real / count(*) over () as share
+        from ${blocksOf(scope, search, direction, boundsOf(scope, conditions, direction, behind))}
+      ) as block cross join lateral (
         select ${id} as id,
           s.is_whole ${ofTicket} ${are_labels_asked ? isLabelled(scope, id, label_ids) : sql``} as is_hit
         from ${foundInBlock(scope, search)} as s
@@ -146,21 +171,66 @@ function matchesOf(
 }
 
 /** For a list by time of creation: matches are read until they hold the page and are counted. */
-function fromBlocks(scope: Scope, filter: Conditions, { direction }: Selection, search: TicketSearch): Way {
+function fromBlocks(scope: Scope, filter: Conditions, { direction }: Selection, search: ListSearch): Way {
   const { sql } = scope
   const id = sql`hit.id`
-  const is_before_end = sql`(hit.id ${sql.unsafe(direction === 'asc' ? '<=' : '>=')} (select id from hits where is_end)) is not false`
+  const end_id = areHits(search, filter) ? undefined : sql`(select id from hits where is_end)`
+  const way = sql.unsafe(direction === 'asc' ? '<=' : '>=')
+  const is_before_end = end_id ? sql`and hit.is_hit and (hit.id ${way} ${end_id}) is not false` : sql``
   return {
     sort: sorting(sql, { by: 'id', direction }, id, id),
     find({ behind, slice, count, offset, limit }) {
-      const most = (count === 'all' ? Math.max(COUNTED_MOST, offset + limit) : limit) + SLACK
+      const head = offset + limit + SLACK
+      const most = count === 'all' ? Math.max(COUNTED_MOST + 1, head) : head
+      const all = sql`(select count(*) from hits where is_hit)`
+      // Most tickets that are open are new: the first of them promise too many.
+      const is_guess = !end_id && !filter.status && head <= COUNTED_MOST / 2
       return {
+        // The table `hits` is read no further than somebody asks for its rows.
         tables: sql`
           hits as materialized (select * from ${matchesOf(scope, search, filter, direction, behind, most)}),
-          page as materialized (select hit.id from hits hit where hit.is_hit and ${is_before_end} ${slice})`,
-        total: sql`(select count(*) from hits where is_hit)`,
-        end_id: sql`(select id from hits where is_end)`,
+          page as materialized (
+            select hit.id from (select * from hits ${end_id ? sql`` : sql.unsafe(`limit ${head}`)}) as hit
+            where true ${is_before_end} ${slice})`,
+        total: is_guess ? countOfMany(scope, filter, direction, search, head, all) : all,
+        ...(end_id && { end_id }),
       }
     },
   }
+}
+
+/**
+ * SQL for the number of matches. When the first `head` of them stand so close that there are more than the cap, they are
+ * counted up to it without their order, by `exact`: two words that 1.4 % of a million tickets have took 30 ms, now 17.
+ * @param all the number of `hits`
+ */
+function countOfMany(
+  scope: Scope,
+  conditions: Conditions,
+  direction: Order['direction'],
+  { exact, ...search }: ListSearch,
+  head: number,
+  all: Fragment,
+): Fragment {
+  const { sql } = scope
+  return sql`case
+    when coalesce((select share from hits ${sql.unsafe(`offset ${head - 1}`)} limit 1), 1) < ${head / COUNTED_MOST}::real
+      and (select count(*) from (select ${hitsUnsorted(scope, exact ?? search, conditions, direction)}) as hit) > ${COUNTED_MOST}
+    then ${COUNTED_MOST + 1}::bigint else ${all} end`
+}
+
+/** The end of a statement for matches in any order, up to the cap, where all that are found match (`areHits`). */
+function hitsUnsorted(
+  scope: Scope,
+  search: TicketSearch,
+  conditions: Conditions,
+  direction: Order['direction'],
+): Fragment {
+  const { sql } = scope
+  const { created_after, created_before } = conditions
+  return sql`
+    from ${blocksOf(scope, search, direction, boundsOf(scope, conditions, direction, sql``))}
+    cross join lateral ${foundInBlock(scope, search)} as s
+    where true ${filters(scope, sql`s.ticket_id`, { created_after, created_before })}
+    ${sql.unsafe(`limit ${COUNTED_MOST + 1}`)}`
 }

@@ -31,7 +31,8 @@ test('a search reads its matches once, in any order, also for a page behind the 
       const plans = await explaining.plansOf(async () => {
         data = (await listTickets({ ...scope, sql: explaining.sql }, filter)).data
       })
-      const reads = plans.flatMap(nodesOf).filter((node) => node['Relation Name'] === 'ticket_search')
+      const read = plans.flatMap(nodesOf).filter((node) => node['Actual Loops'] > 0)
+      const reads = read.filter((node) => node['Relation Name'] === 'ticket_search')
       expect([filter, data.length, reads.length]).toEqual([filter, found, 1])
     }
   } finally {
