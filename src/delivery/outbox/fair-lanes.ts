@@ -59,6 +59,11 @@ export class FairLanes {
     this.#onRoom = onRoom
   }
 
+  /** No attempt is in flight. */
+  get isIdle(): boolean {
+    return this.#in_flight.trusted + this.#in_flight.suspect === 0
+  }
+
   /** True for a lane that has not been tried, or was forgotten. */
   isUnknown(lane_id: string): boolean {
     return (this.#known.get(lane_id)?.health ?? 'unknown') === 'unknown'

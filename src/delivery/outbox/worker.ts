@@ -61,6 +61,8 @@ export class Worker {
   readonly #claimer: Claimer
   /** Beginning of the last claim. */
   #claimed_at_ms = 0
+  /** The last claim took as much as it had room for. */
+  #is_more_due = false
   /** Waits until the next claim may begin. */
   #claim_timer: Timer | undefined
   /** Ends with the claim under way and those that were requested during it. */
@@ -137,8 +139,11 @@ export class Worker {
   }
 
   #claimSoon(): void {
-    if (this.#is_stopped || this.#claim_timer) return
-    const wait_ms = Math.max(0, this.#claimed_at_ms + CLAIM_EVERY_MS - performance.now())
+    // One quick receiver has ended all that it was given: no other slot will be free to claim for as well.
+    const is_at_once = this.#is_more_due && this.#lanes.isIdle
+    if (this.#is_stopped || (this.#claim_timer && !is_at_once)) return
+    clearTimeout(this.#claim_timer)
+    const wait_ms = is_at_once ? 0 : Math.max(0, this.#claimed_at_ms + CLAIM_EVERY_MS - performance.now())
     this.#claim_timer = setTimeout(() => {
       this.#claim_timer = undefined
       // The database cannot be reached: the drain calls `runDue` within a second.
@@ -168,6 +173,7 @@ export class Worker {
   async #take(rooms: LaneRoom[]): Promise<void> {
     const jobs: OutboxJob[] = []
     const late: OutboxJob[] = []
+    this.#is_more_due = false
     try {
       await this.#claimer.take(rooms, (taken) => {
         jobs.push(...taken)
@@ -176,6 +182,7 @@ export class Worker {
       })
     } finally {
       this.#due.serve(rooms, jobs)
+      this.#is_more_due = jobs.length === rooms.reduce((sum, { room }) => sum + room, 0)
       if (late.length > 0) await release(this.#connection.sql, late)
     }
   }
