@@ -95,9 +95,10 @@ describe.skipIf(reason !== undefined)('customers', () => {
   })
 
   test('the customer stands beside the ticket, with company, notes and other tickets', async () => {
+    // Before the mail: the link has a count in its name after it.
+    await openSection(page, 'Inbox')
     const first = await desk.mail('The printer is on fire')
     const second = await desk.mail('It still burns')
-    await openSection(page, 'Inbox')
     await openTicket(page, second)
     const panel = page.getByRole('region', { name: 'Customer' })
     await panel.getByRole('link', { name: first }).waitFor()
