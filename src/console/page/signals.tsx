@@ -1,14 +1,14 @@
 /**
  * Tells that something is new: a count in the title, on the icon and in the rail; on request notifications of the
  * browser, and with them a sound. It is about open tickets of the person and of nobody that changed since the person
- * looked. The browser keeps that notifications are allowed, the page keeps nothing.
+ * looked (`inbox/looked.ts`). The browser keeps that notifications are allowed.
  */
 import { Bell, BellOff, Volume2, VolumeX } from 'lucide'
 import { useEffect } from 'preact/hooks'
 import type { Ticket } from '../../desk/tickets/model'
 import { Cell, useCell } from './cell'
 import { follows_hidden } from './events'
-import { isUnread, looks } from './inbox/looked'
+import { begin, isUnread, looks, meet } from './inbox/looked'
 import { readNowAndThen } from './live'
 import { go, hrefOf } from './route'
 import type { MenuItem } from './ui/menus'
@@ -45,6 +45,8 @@ export function useSignals({ api, me }: View): void {
     const read = async () => {
       const answer = await api.get<Ticket[]>(PATH).catch(() => undefined)
       if (!answer) return
+      begin(answer.at)
+      meet(answer.data)
       const before = new Map(latest.map(({ id, updated_at }) => [id, updated_at]))
       const changed = answer.data.filter(
         (one) => isTheirs(one) && isUnread(one) && before.get(one.id) !== one.updated_at,

@@ -2,7 +2,7 @@
 import type { BulkResult, Ticket, TicketChanges } from '../../../desk/tickets/model'
 import type { Api } from '../api'
 import { refusalText } from '../words/catalogue'
-import { look } from './looked'
+import { lookAfterChange } from './looked'
 
 export type BulkChanges = Pick<TicketChanges, 'status' | 'priority' | 'assignee_id'> & { add_label_ids?: string[] }
 
@@ -33,8 +33,8 @@ function formerOf(ticket: Ticket, changes: BulkChanges) {
 
 async function inBulk(api: Api, tickets: Ticket[], changes: object): Promise<void> {
   const { data } = await api.post<BulkResult['data']>('/tickets/bulk', { ids: tickets.map(({ id }) => id), changes })
-  // What one has changed oneself is not new.
-  for (const { id } of data) look({ id, updated_at: new Date().toISOString() })
+  const done = new Set(data.flatMap(({ id, result }) => (result === 'changed' ? [id] : [])))
+  lookAfterChange(tickets.filter(({ id }) => done.has(id)))
   const failed = data.filter(({ error }) => error)
   if (failed.length > 0)
     throw failed.map(({ id, code, error }) => `${code ?? id}: ${refusalText(error!.code, error!.message)}`).join('; ')

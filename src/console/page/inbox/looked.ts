@@ -1,29 +1,65 @@
 /**
- * Knows which tickets changed since the person looked at them, here or in another tab. The page keeps
- * this in memory only.
+ * Knows which tickets changed since the person looked at them, here, in another tab, or before the page was loaded. All
+ * times are those of the service. The browser keeps ids and times, for each person, and nothing else of a ticket.
  */
 import type { Ticket } from '../../../desk/tickets/model'
 import { Cell } from '../cell'
 import { personHere, signIn } from '../sign-in'
 
-const begun = new Date().toISOString()
-const looked = new Map<string, string>()
+type Seen = Pick<Ticket, 'id' | 'updated_at'>
+
+/** Tickets that are remembered. What is older than those counts as looked at. */
+const MOST = 1000
+
+/** The time of a ticket that the person saw last. */
+let looked = new Map<string, string>()
+/** What changed before does not count: when the person used this browser first. */
+let begun: string | undefined
+/** Tickets that the person has just changed, as they were before. */
+const changed = new Map<string, string>()
 /** Grows with each look. */
 export const looks = new Cell(0)
 
+let person: string | undefined
 signIn.listen(() => {
-  if (signIn.value.state === 'none') looked.clear()
+  if (person === personHere()) return
+  person = personHere()
+  changed.clear()
+  const [since, times] = readKept() ?? []
+  begun = since
+  looked = new Map(times)
+  looks.value++
 })
 
-type Seen = Pick<Ticket, 'id' | 'updated_at'>
 const tabs = new BroadcastChannel('deskwire looks')
 tabs.onmessage = ({ data: { by, seen } }: MessageEvent<{ by: string | undefined; seen: Seen }>) => {
-  if (by === personHere()) note(seen)
+  if (by === person) note(seen)
 }
 
-/** Notes that the person sees the ticket as it is now, or has just changed it. */
+/** Tells the time of the service, which is when the person begins to look, unless that is known. */
+export function begin(now: Date): void {
+  if (begun !== undefined || Number.isNaN(now.getTime())) return
+  begun = `${now.toISOString().slice(0, 19)}Z`
+  keep()
+}
+
+/** Notes that the person sees the ticket as it is now. */
 export function look({ id, updated_at }: Seen): void {
-  if (note({ id, updated_at })) tabs.postMessage({ by: personHere(), seen: { id, updated_at } })
+  if (!note({ id, updated_at })) return
+  keep()
+  tabs.postMessage({ by: person, seen: { id, updated_at } })
+}
+
+/** Notes that the person has changed these: what they become is no news. @param before as they were read */
+export function lookAfterChange(before: Seen[]): void {
+  for (const { id, updated_at } of before) changed.set(id, updated_at)
+}
+
+/** Takes tickets as they are read: those that the person has changed are known now. */
+export function meet(tickets: Seen[]): void {
+  for (const ticket of changed.size > 0 ? tickets : []) {
+    if (ticket.updated_at > (changed.get(ticket.id) ?? ticket.updated_at) && changed.delete(ticket.id)) look(ticket)
+  }
 }
 
 /** @returns false when it was noted before */
@@ -34,7 +70,32 @@ function note({ id, updated_at }: Seen): boolean {
   return true
 }
 
-/** Tells if the ticket has changed since the person looked, or since the page was opened. */
+/** Tells if the ticket has changed since the person looked, or since the person began. */
 export function isUnread({ id, updated_at }: Seen): boolean {
-  return updated_at > (looked.get(id) ?? begun)
+  return begun !== undefined && updated_at > (looked.get(id) ?? begun)
+}
+
+function placeOf(): string {
+  return `deskwire looked ${person}`
+}
+
+function readKept(): [begun: string, times: [string, string][]] | undefined {
+  try {
+    return person && JSON.parse(localStorage.getItem(placeOf())!)
+  } catch {
+    return undefined
+  }
+}
+
+function keep(): void {
+  if (looked.size > MOST) {
+    const byTime = [...looked].sort(([, one], [, other]) => (one < other ? 1 : -1))
+    const last = byTime[MOST]![1]
+    begun = begun! > last ? begun : last
+    looked = new Map(byTime.slice(0, MOST))
+  }
+  // A browser may refuse to keep anything: then it holds until the page is left.
+  try {
+    if (person) localStorage.setItem(placeOf(), JSON.stringify([begun, [...looked]]))
+  } catch {}
 }

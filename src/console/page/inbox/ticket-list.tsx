@@ -14,6 +14,7 @@ import { Menu } from '../ui/menus'
 import { Empty, Waiting } from '../ui/placeholders'
 import type { Names, View } from '../view-types'
 import { t } from '../words/catalogue'
+import { meet } from './looked'
 import { neighbours } from './neighbours'
 import { lookUp } from './saved-filters'
 import { SearchField } from './search-field'
@@ -46,6 +47,7 @@ export function TicketList(view: View & { names: Names }) {
   const selection = useSelection(rows ?? [])
   useEffect(() => {
     neighbours.value = rows ?? []
+    meet(rows ?? [])
   }, [rows])
   useListActs(view, selection)
   const search = (words: string) =>
