@@ -64,4 +64,67 @@ describe.skipIf(whyNoConsole() !== undefined)('together', () => {
     await first.locator('.viewer', { hasText: 'Bob' }).waitFor({ state: 'detached' })
     for (const page of [first, third]) await page.context().close()
   })
+
+  test('what is unread stays so after a reload, by the time of the service whatever the browser has', async () => {
+    const context = await desk.profile()
+    await context.clock.install({ time: new Date('2049-01-01T00:00:00Z') })
+    const page = await context.newPage()
+    await page.goto(desk.service().url)
+    await enter(page, ADMIN.email, ADMIN.password)
+    await page.getByRole('link', { name: 'Somebody else is here' }).waitFor()
+    const row = (subject: string, is_new: boolean) =>
+      page.locator(is_new ? '.row.is-new' : '.row:not(.is-new)', { hasText: subject }).waitFor()
+    await desk.mail('Looked at')
+    await desk.mail('Not looked at')
+    await row('Looked at', true)
+    await row('Not looked at', true)
+    await page.getByRole('link', { name: 'Looked at', exact: true }).first().click()
+    await page.getByRole('heading', { name: 'Looked at', exact: true }).waitFor()
+    await page.goBack()
+    await row('Not looked at', true)
+    await page.reload()
+    await enter(page, ADMIN.email, ADMIN.password)
+    await row('Not looked at', true)
+    expect(await page.locator('.row.is-new').count()).toBe(1)
+
+    await page.locator('.row a', { hasText: 'Not looked at' }).focus()
+    await page.keyboard.press('x')
+    await page.keyboard.press('p')
+    await page.locator('[popover]:popover-open .item', { hasText: 'Urgent' }).click()
+    await row('Not looked at', false)
+    const call = desk.service().call
+    const { id } = (await call('GET', '/tickets?sort=-created_at')).body.data[0]
+    // Times of the service are whole seconds.
+    await Bun.sleep(1100)
+    await call('PATCH', `/tickets/${id}`, { priority: 'low' })
+    await row('Not looked at', true)
+    await context.close()
+  })
+
+  test('on a phone a ticket is opened at its newest message, and tables are cards', async () => {
+    const subject = await desk.mail('A long story')
+    const call = desk.service().call
+    await until('it is a ticket', async () => (await call('GET', '/tickets')).body.data[0]?.subject === subject)
+    const { id } = (await call('GET', '/tickets')).body.data[0]
+    for (let part = 1; part <= 12; part++) {
+      const body = `Part ${part}.\n\n${'And so it went on. '.repeat(20)}`
+      await call('POST', `/tickets/${id}/messages`, { body, is_internal: true })
+    }
+    const page = await desk.open({ viewport: { width: 390, height: 700 } })
+    await openTicket(page, subject)
+    // Messages get their height one after the other.
+    await Bun.sleep(2000)
+    expect(await page.evaluate(() => document.querySelectorAll('.messages > li').length)).toBe(13)
+    const newest = page.locator('.messages > li').last()
+    const { top, bottom } = await newest.evaluate((one) => one.getBoundingClientRect().toJSON())
+    expect(top).toBeLessThan(700)
+    expect(bottom).toBeGreaterThan(0)
+    await call('POST', '/labels', { name: 'vip' })
+    await page.goto(`${desk.service().url}/${new URL(page.url()).hash.replace(/tickets.*/, 'settings/labels')}`)
+    const cell = page.locator('.scroll td', { hasText: 'vip' }).first()
+    await cell.waitFor()
+    const is_wide = await page.locator('.scroll').evaluate((one) => one.scrollWidth > one.clientWidth)
+    expect([is_wide, await cell.evaluate((one) => getComputedStyle(one).display)]).toEqual([false, 'block'])
+    await page.context().close()
+  })
 })

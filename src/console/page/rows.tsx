@@ -1,5 +1,6 @@
 /** Tables of the views for admins: a page of a list, with more on demand. */
 import type { ComponentChildren } from 'preact'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { useRows } from './lists'
 import { Action, Button } from './ui/buttons'
 import { Waiting } from './ui/placeholders'
@@ -30,12 +31,22 @@ export function Table<T extends { id: string | null }>({ adding, ...table }: Pro
 
 type ScrollProps = { caption: string; class?: string; children: ComponentChildren }
 
-/** A table with its caption. Where it is wider than the page it is scrolled, by keys too. */
+/**
+ * A table with its caption. Where it is wider than the page it is scrolled, by keys too; on a phone each row is a card,
+ * whose cells say the names of their columns.
+ */
 export function ScrollTable({ caption, class: kind, children }: ScrollProps) {
+  const table = useRef<HTMLTableElement>(null)
+  useLayoutEffect(() => {
+    const heads = [...table.current!.querySelectorAll('thead th')].map(({ textContent }) => textContent)
+    for (const { cells } of table.current!.rows) {
+      for (const [place, cell] of [...cells].entries()) if (cell.tagName === 'TD') cell.dataset.column = heads[place] ?? ''
+    }
+  })
   return (
     // biome-ignore lint/a11y: what scrolls has to take the focus, and a fieldset is for fields
     <div class="scroll" role="group" aria-label={caption} tabIndex={0}>
-      <table class={kind}>
+      <table class={kind} ref={table}>
         <caption class="unseen">{caption}</caption>
         {children}
       </table>

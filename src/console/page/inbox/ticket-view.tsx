@@ -1,6 +1,6 @@
 /** One ticket: its properties, the conversation, and what belongs to it. */
 import { ArrowLeft } from 'lucide'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { Ticket, TicketWithMessages } from '../../../desk/tickets/model'
 import { type Answer, Refusal } from '../api'
 import { EVERY_MS, useLive } from '../live'
@@ -28,6 +28,8 @@ export function TicketView(view: View & { ticket_id: string; names: Names }) {
   useEffect(() => {
     if (shown) look(shown)
   }, [shown])
+  const section = useRef<HTMLElement>(null)
+  useLayoutEffect(() => showNewest(section.current), [shown === undefined])
   const back = hrefOf(api.organization_id, ['tickets'], route.query)
   if (!live.value) {
     return (
@@ -57,7 +59,7 @@ export function TicketView(view: View & { ticket_id: string; names: Names }) {
     )
   }
   return (
-    <section class="ticket" aria-label={t('ticket.named', { ticket: ticket.code })}>
+    <section class="ticket" aria-label={t('ticket.named', { ticket: ticket.code })} ref={section}>
       <div class="talk">
         <Back href={back} />
         <TicketHead {...view} ticket={ticket} names={names} change={change} />
@@ -70,6 +72,14 @@ export function TicketView(view: View & { ticket_id: string; names: Names }) {
       <Side {...view} ticket={ticket} reload={live.reload} />
     </section>
   )
+}
+
+/** Where the whole ticket scrolls, such as on a phone, it is opened at its newest message too. */
+function showNewest(section: HTMLElement | null): void {
+  const messages = section?.querySelector('.messages-scroll')
+  const newest = messages?.querySelector('.messages > li:last-child')
+  if (!newest || getComputedStyle(messages!).overflowY !== 'visible') return
+  if (newest.getBoundingClientRect().bottom > innerHeight) newest.scrollIntoView()
 }
 
 function useTicket({ api, ticket_id }: View & { ticket_id: string }) {
