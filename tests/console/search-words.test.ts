@@ -1,5 +1,7 @@
 /** How a search with its filters as words is read. */
 import { expect, test } from 'bun:test'
+import { Api } from '../../src/console/page/api'
+import { filterOf, linesOf } from '../../src/console/page/inbox/saved-filters'
 import { readSearch } from '../../src/console/page/inbox/search-words'
 import type { Names } from '../../src/console/page/view-types'
 
@@ -50,4 +52,22 @@ test('what names nothing is said, and not searched for', () => {
     filter: { search: 'label: fire' },
     unknown: ['label:nothing', 'status:on', 'before:2026-13-45'],
   })
+})
+
+test('a saved filter is said in words, and what has none as a parameter; both are read as they were', async () => {
+  const filter = {
+    ...{ status: 'open', label_ids: 'l1,l2', assignee_id: 'u1', search: 'printer', 'custom.mark': 'a b' },
+    ...{ created_before: '2026-01-31T09:00:00.000Z', external_id: '7' },
+  }
+  const lines = linesOf(filter, names, {})
+  expect(lines).toEqual([
+    ...['status:open', 'label:bug', 'label:"to do"', 'assignee:"Bob Baker"', 'printer', 'custom.mark=a b'],
+    ...['created_before=2026-01-31T09:00:00.000Z', 'external_id=7'],
+  ])
+  expect(await filterOf(new Api('none'), lines, names)).toEqual(filter)
+  const people = { contact_id: 'c1', company_id: 'gone', label_ids: 'l1,gone', search: 'from:carla' }
+  expect(linesOf(people, names, { c1: 'carla@x.example' })).toEqual([
+    ...['from:carla@x.example', 'company_id=gone', 'label_ids=l1,gone', 'search=from:carla'],
+  ])
+  await expect(filterOf(new Api('none'), ['label:nothing'], names)).rejects.toContain('label:nothing')
 })

@@ -1,6 +1,7 @@
 /** Two people in one ticket: each sees what the other does, and one who is alone asks nothing. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { enter, openTicket, type StartedConsole, startConsole, whyNoConsole } from '../support/console'
+import { visit } from '../support/console-pages'
 import { ADMIN, until } from '../support/service'
 
 describe.skipIf(whyNoConsole() !== undefined)('together', () => {
@@ -13,13 +14,13 @@ describe.skipIf(whyNoConsole() !== undefined)('together', () => {
   })
   afterAll(async () => {
     await desk.stop()
-    expect(desk.faults).toEqual([])
+    // A clock of the test is a script, which the frames of messages refuse.
+    expect(desk.faults.filter((fault) => !fault.includes('Blocked script execution'))).toEqual([])
   })
 
   test('presence and drafts come without being asked for, and one who is alone asks nothing', async () => {
     const subject = await desk.mail('Somebody else is here')
     const context = await desk.profile()
-    await context.clock.install()
     const first = await context.newPage()
     const asked: string[] = []
     first.on('request', (request) => asked.push(`${request.method()} ${new URL(request.url()).pathname}`))
@@ -27,14 +28,12 @@ describe.skipIf(whyNoConsole() !== undefined)('together', () => {
     await first.goto(desk.service().url)
     await enter(first, ADMIN.email, ADMIN.password)
     await openTicket(first, subject)
-    await first.clock.runFor(2000)
     await until('the page has said that it is here', () => shared().some((one) => one.endsWith('viewing')))
-    await first.clock.runFor(2000)
+    await Bun.sleep(2000)
     asked.length = 0
-    // Longer than between two readings without notices; the stream is given up after 40 s of silence.
-    await first.clock.runFor(35_000)
+    // Longer than between two readings without notices.
+    await Bun.sleep(28_000)
     expect(shared()).toEqual([])
-    await first.clock.resume()
 
     const second = await desk.open({}, bob)
     await openTicket(second, subject)
@@ -71,33 +70,32 @@ describe.skipIf(whyNoConsole() !== undefined)('together', () => {
     const page = await context.newPage()
     await page.goto(desk.service().url)
     await enter(page, ADMIN.email, ADMIN.password)
-    await page.getByRole('link', { name: 'Somebody else is here' }).waitFor()
+    await page.locator('.list-head').first().waitFor()
     const row = (subject: string, is_new: boolean) =>
       page.locator(is_new ? '.row.is-new' : '.row:not(.is-new)', { hasText: subject }).waitFor()
-    await desk.mail('Looked at')
-    await desk.mail('Not looked at')
-    await row('Looked at', true)
-    await row('Not looked at', true)
-    await page.getByRole('link', { name: 'Looked at', exact: true }).first().click()
-    await page.getByRole('heading', { name: 'Looked at', exact: true }).waitFor()
+    await desk.mail('Read already')
+    await desk.mail('Fresh news')
+    await row('Read already', true)
+    await row('Fresh news', true)
+    await openTicket(page, 'Read already')
     await page.goBack()
-    await row('Not looked at', true)
+    await row('Fresh news', true)
     await page.reload()
     await enter(page, ADMIN.email, ADMIN.password)
-    await row('Not looked at', true)
+    await row('Fresh news', true)
     expect(await page.locator('.row.is-new').count()).toBe(1)
 
-    await page.locator('.row a', { hasText: 'Not looked at' }).focus()
+    await page.locator('.row a', { hasText: 'Fresh news' }).focus()
     await page.keyboard.press('x')
     await page.keyboard.press('p')
     await page.locator('[popover]:popover-open .item', { hasText: 'Urgent' }).click()
-    await row('Not looked at', false)
+    await row('Fresh news', false)
     const call = desk.service().call
     const { id } = (await call('GET', '/tickets?sort=-created_at')).body.data[0]
     // Times of the service are whole seconds.
     await Bun.sleep(1100)
     await call('PATCH', `/tickets/${id}`, { priority: 'low' })
-    await row('Not looked at', true)
+    await row('Fresh news', true)
     await context.close()
   })
 
@@ -119,8 +117,8 @@ describe.skipIf(whyNoConsole() !== undefined)('together', () => {
     const { top, bottom } = await newest.evaluate((one) => one.getBoundingClientRect().toJSON())
     expect(top).toBeLessThan(700)
     expect(bottom).toBeGreaterThan(0)
-    await call('POST', '/labels', { name: 'vip' })
-    await page.goto(`${desk.service().url}/${new URL(page.url()).hash.replace(/tickets.*/, 'settings/labels')}`)
+    expect((await call('POST', '/labels', { name: 'vip', color: '#aa0000' })).status).toBe(201)
+    await visit(page, 'settings/labels')
     const cell = page.locator('.scroll td', { hasText: 'vip' }).first()
     await cell.waitFor()
     const is_wide = await page.locator('.scroll').evaluate((one) => one.scrollWidth > one.clientWidth)

@@ -61,7 +61,9 @@ export function tooWide(page: Page): Promise<string[]> {
     for (const element of document.querySelectorAll<HTMLElement>('body *')) {
       const is_scrolled = /auto|scroll/.test(getComputedStyle(element).overflowX)
       const by = element.scrollWidth - element.clientWidth
-      const may = element.matches(innerWidth > 736 ? 'textarea, select, .scroll, .settings-nav' : 'textarea, select, .settings-nav')
+      const may = element.matches(
+        innerWidth > 736 ? 'textarea, select, .scroll, .settings-nav' : 'textarea, select, .settings-nav',
+      )
       if (is_scrolled && by > 1 && !may) wide.push(`${nameOf(element)} by ${by}px: ${inside(element)}`)
       const place = element.matches('td') && element.closest('.scroll')
       if (place && element.offsetWidth > Math.max(most_px, place.clientWidth)) {

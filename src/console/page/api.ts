@@ -47,8 +47,8 @@ type Options = {
   signal?: AbortSignal
 }
 
-/** An answer. `data` is undefined when it has no body, and with 304; `at` is the time of the service. */
-export type Answer<T, Meta = unknown> = { status: number; data: T; meta: Meta; etag: string | null; at: Date }
+/** An answer. `data` is undefined when it has no body, and with 304. */
+export type Answer<T, Meta = unknown> = { status: number; data: T; meta: Meta; etag: string | null }
 
 /** Calls of one organization. */
 export class Api {
@@ -97,8 +97,7 @@ export class Api {
     if (!response.ok && status !== 304) throw await refusalOf(response)
     const text = await response.text()
     const { data, meta } = text ? JSON.parse(text) : {}
-    const { headers } = response
-    return { status, data, meta, etag: headers.get('etag'), at: new Date(headers.get('date') ?? Number.NaN) }
+    return { status, data, meta, etag: response.headers.get('etag') }
   }
 
   /** Sends a request until it is answered with something that trying again would not change. */

@@ -40,7 +40,8 @@ export function ScrollTable({ caption, class: kind, children }: ScrollProps) {
   useLayoutEffect(() => {
     const heads = [...table.current!.querySelectorAll('thead th')].map(({ textContent }) => textContent)
     for (const { cells } of table.current!.rows) {
-      for (const [place, cell] of [...cells].entries()) if (cell.tagName === 'TD') cell.dataset.column = heads[place] ?? ''
+      for (const [place, cell] of [...cells].entries())
+        if (cell.tagName === 'TD') cell.dataset.column = heads[place] ?? ''
     }
   })
   return (

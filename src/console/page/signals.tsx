@@ -8,7 +8,7 @@ import { useEffect } from 'preact/hooks'
 import type { Ticket } from '../../desk/tickets/model'
 import { Cell, useCell } from './cell'
 import { follows_hidden } from './events'
-import { begin, isUnread, looks, meet } from './inbox/looked'
+import { begin, hasBegun, isUnread, looks, meet } from './inbox/looked'
 import { readNowAndThen } from './live'
 import { go, hrefOf } from './route'
 import type { MenuItem } from './ui/menus'
@@ -20,6 +20,7 @@ import { t } from './words/catalogue'
 export const news = new Cell(0)
 
 const PATH = '/tickets?status=open&sort=-updated_at&per_page=50'
+const NEWEST = '/tickets?sort=-updated_at&per_page=1'
 /** How often it is read when events come without a rest, and when none come. */
 const LEAST_MS = 5000
 const IDLE_MS = 60_000
@@ -45,7 +46,8 @@ export function useSignals({ api, me }: View): void {
     const read = async () => {
       const answer = await api.get<Ticket[]>(PATH).catch(() => undefined)
       if (!answer) return
-      begin(answer.at)
+      const newest = hasBegun() ? undefined : await api.get<Ticket[]>(NEWEST).catch(() => undefined)
+      if (newest) begin(newest.data[0]?.updated_at ?? '')
       meet(answer.data)
       const before = new Map(latest.map(({ id, updated_at }) => [id, updated_at]))
       const changed = answer.data.filter(

@@ -21,26 +21,34 @@ const changed = new Map<string, string>()
 export const looks = new Cell(0)
 
 let person: string | undefined
-signIn.listen(() => {
+signIn.listen(readFor)
+readFor()
+
+function readFor(): void {
   if (person === personHere()) return
   person = personHere()
   changed.clear()
   const [since, times] = readKept() ?? []
-  begun = since
+  begun = since ?? undefined
   looked = new Map(times)
   looks.value++
-})
+}
 
 const tabs = new BroadcastChannel('deskwire looks')
 tabs.onmessage = ({ data: { by, seen } }: MessageEvent<{ by: string | undefined; seen: Seen }>) => {
   if (by === person) note(seen)
 }
 
-/** Tells the time of the service, which is when the person begins to look, unless that is known. */
-export function begin(now: Date): void {
-  if (begun !== undefined || Number.isNaN(now.getTime())) return
-  begun = `${now.toISOString().slice(0, 19)}Z`
+/** Tells if it is known since when the person looks. */
+export function hasBegun(): boolean {
+  return begun !== undefined
+}
+
+/** Begins. @param newest the time of the last change that the service knows of */
+export function begin(newest: string): void {
+  begun = newest
   keep()
+  looks.value++
 }
 
 /** Notes that the person sees the ticket as it is now. */
@@ -79,7 +87,7 @@ function placeOf(): string {
   return `deskwire looked ${person}`
 }
 
-function readKept(): [begun: string, times: [string, string][]] | undefined {
+function readKept(): [begun: string | null, times: [string, string][]] | undefined {
   try {
     return person && JSON.parse(localStorage.getItem(placeOf())!)
   } catch {
