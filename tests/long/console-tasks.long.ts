@@ -207,6 +207,28 @@ describe.skipIf(reason !== undefined)('a task', () => {
     }
     await button('Show earlier messages (3)').click()
     await page.getByRole('article').nth(32).waitFor()
+    // Those far away take no time, whatever is in them.
+    const first = page.getByRole('article').first()
+    await until('it is drawn', async () => (await first.locator('.message-later').count()) === 0)
+    const isLaidOut = () =>
+      first.evaluate((one) => one.firstElementChild!.checkVisibility({ contentVisibilityAuto: true }))
+    await until('it is in sight', async () => {
+      await first.scrollIntoViewIfNeeded()
+      return isLaidOut()
+    })
+    await page.getByRole('article').last().scrollIntoViewIfNeeded()
+    await until('it is far away', async () => !(await isLaidOut()))
+  })
+
+  test('read a mail in a frame that was loaded before', async () => {
+    const spares = page.locator('[hidden] > iframe')
+    await until('spare frames are there', async () => (await spares.count()) === 4)
+    await spares.evaluateAll((all) => {
+      for (const one of all) one.setAttribute('data-before', '')
+    })
+    await mail('A newsletter', { html: '<table><tr><td>An offer</td></tr></table>' })
+    await page.frameLocator('.message iframe[data-before]').getByText('An offer').waitFor()
+    await until('there are as many as before', async () => (await spares.count()) === 4)
   })
 
   test('send a failed mail again, and delete a message', async () => {
