@@ -49,7 +49,7 @@ export async function visit(page: Page, path: string): Promise<void> {
 /** A cell of a table may be so wide, and as wide as the place of the table. */
 const MOST_OF_CELL_PX = 420
 
-/** What is wider than its place: it would be cut, or scrolled to. Tables scroll but on a phone, and the pages of settings. */
+/** What is wider than its place: it would be cut, or scrolled to. Tables and the pages of settings scroll. */
 export function tooWide(page: Page): Promise<string[]> {
   return page.evaluate((most_px) => {
     const nameOf = (element: Element) => `${element.tagName}.${element.className} ${element.textContent!.slice(0, 20)}`
@@ -61,9 +61,7 @@ export function tooWide(page: Page): Promise<string[]> {
     for (const element of document.querySelectorAll<HTMLElement>('body *')) {
       const is_scrolled = /auto|scroll/.test(getComputedStyle(element).overflowX)
       const by = element.scrollWidth - element.clientWidth
-      const may = element.matches(
-        innerWidth > 736 ? 'textarea, select, .scroll, .settings-nav' : 'textarea, select, .settings-nav',
-      )
+      const may = element.matches('textarea, select, .scroll, .settings-nav')
       if (is_scrolled && by > 1 && !may) wide.push(`${nameOf(element)} by ${by}px: ${inside(element)}`)
       const place = element.matches('td') && element.closest('.scroll')
       if (place && element.offsetWidth > Math.max(most_px, place.clientWidth)) {
