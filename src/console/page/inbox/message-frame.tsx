@@ -7,7 +7,7 @@ import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { fileAddress } from '../api'
 import { Button } from '../ui/buttons'
 import { t } from '../words/catalogue'
-import { useNear } from './near'
+import { isInSight, useNear } from './near'
 import { putFrame } from './spare-frames'
 
 /** Attributes that name something to be loaded. */
@@ -113,10 +113,12 @@ function fit({ documentElement: root, body }: Document): void {
 
 /**
  * Lays out a message that is far from what is seen: a browser tells no height of what it does not lay out. The message
- * keeps the height of what is in it, so that nothing jumps when it comes in sight.
+ * keeps the height of what is in it, so that nothing jumps when it comes in sight. The browser itself lays out one that
+ * is in sight, all of them at once.
  */
 function layOut(element: Element, measure?: () => void): void {
   const message = element.closest<HTMLElement>('.message')!
+  if (isInSight(message)) return
   message.style.contentVisibility = 'visible'
   measure?.()
   const [first, last] = [message.firstElementChild!, message.lastElementChild!].map((one) =>

@@ -19,6 +19,8 @@ import { Split } from './splitting'
 
 /** Each message is a document of its own: hundreds of them at once would be slow. */
 const SHOWN = 30
+/** So many more at a time: they are put into the page in one task. */
+const MORE = 15
 
 export function Conversation(view: View & { ticket: TicketWithMessages; reload: () => Promise<void> }) {
   const { api, ticket, reload } = view
@@ -37,7 +39,7 @@ export function Conversation(view: View & { ticket: TicketWithMessages; reload: 
         {ticket.messages.length === 0 && <li class="empty">{t('message.none')}</li>}
         {hidden > 0 && (
           <li>
-            <button type="button" class="quiet" onClick={() => setMost(most + SHOWN)}>
+            <button type="button" class="quiet" onClick={() => setMost(most + MORE)}>
               {t('message.earlier', { count: hidden })}
             </button>
           </li>

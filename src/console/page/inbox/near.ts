@@ -30,14 +30,13 @@ export function useNear(place: RefObject<Element | null>): boolean {
   useLayoutEffect(() => {
     const element = place.current
     if (is_near || !element) return
-    // Its message has a place even while what is in it is not laid out.
-    const { top, bottom } = element.parentElement!.getBoundingClientRect()
-    if (bottom > 0 && top < innerHeight) return setNear(true)
     const show = () => setNear(true)
     const showSoon = () => {
       if (next.size === 0) port2.postMessage(undefined)
       next.add(show)
     }
+    // Its message has a place even while what is in it is not laid out.
+    if (isInSight(element.parentElement!)) showSoon()
     const margin = `${NEAR_PX}px`
     const options = { rootMargin: margin, scrollMargin: margin }
     const observer = new IntersectionObserver((seen) => seen.some((one) => one.isIntersecting) && showSoon(), options)
@@ -51,6 +50,12 @@ export function useNear(place: RefObject<Element | null>): boolean {
     }
   }, [is_near])
   return is_near
+}
+
+/** Tells if a part of the element is on the screen. */
+export function isInSight(element: Element): boolean {
+  const { top, bottom } = element.getBoundingClientRect()
+  return bottom > 0 && top < innerHeight
 }
 
 function showLast(): void {
