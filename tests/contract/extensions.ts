@@ -161,6 +161,7 @@ POST /tickets/bulk / filter / as in the list <- bulk: tickets by filter > match 
 POST /tickets/bulk / request / dry_run <- bulk: a dry run answers the same and changes nothing
 POST /tickets/bulk / faults of the request: 422, nothing done <- bulk: a request at fault changes nothing > %j is %s at %s
 POST /tickets/bulk / not reached in 25 s: SERVICE_UNAVAILABLE <- bulk: a ticket that somebody holds, and those after it, are SERVICE_UNAVAILABLE when the time is over
+GET /domains/:domain_id/records <- domain-records: each record is told as it should be and as it is found
 GET /drafts <- drafts: drafts are listed newest first, by ticket, author and stale, with cursors
 GET /drafts / filter / ticket_id | author_id | stale <- drafts: drafts are listed newest first, by ticket, author and stale, with cursors
 GET /drafts/:draft_id <- drafts: a draft shows its ticket, author, text, files and what it is based on, and tells nobody
