@@ -11,9 +11,8 @@ export const EVERY_MS = 5000
 export const RARELY_MS = 900_000
 /** Events of one change come together. */
 const SOON_MS = 100
-/** Events without a rest are heeded so often at first, then ever more seldom. */
+/** Events without a rest are heeded so often at first, then ever more seldom, down to the period. */
 const BUSY_MS = 500
-const MOST_BUSY_MS = 60_000
 
 type Live<T> = {
   /** Undefined until it was read once. */
@@ -80,6 +79,7 @@ export function useLive<T>(
         reload,
         () => resting.current(),
         () => judging.current,
+        period || EVERY_MS,
       ),
     [key, period, reload],
   )
@@ -93,6 +93,7 @@ function keepNew(
   reload: (signal: AbortSignal) => Promise<void>,
   rest_ms: () => number,
   judge: () => ((told: Told) => boolean) | undefined,
+  most_busy_ms: number,
 ): () => void {
   const stop = new AbortController()
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -115,7 +116,7 @@ function keepNew(
     const isAbout = judge()
     if (soon || !isAbout || (told && !isAbout(told))) return
     const passed_ms = performance.now() - read_ms
-    busy_ms = passed_ms < 2 * busy_ms ? Math.min(2 * busy_ms, MOST_BUSY_MS) : BUSY_MS
+    busy_ms = passed_ms < 2 * busy_ms ? Math.min(2 * busy_ms, most_busy_ms) : BUSY_MS
     soon = setTimeout(round, Math.max(SOON_MS, busy_ms - passed_ms))
   }
   const onSeen = () => void (document.hidden || round())
