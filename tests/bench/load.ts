@@ -69,14 +69,14 @@ async function rowsOf({ sql, sizes }: Rig, organization_id: string): Promise<Row
       name: 'GET /tickets/:id, beside one row',
       product: get(...tickets.map(({ id }) => `/api/v1/tickets/${id}`)),
       bare: get(...tickets.map(({ id }) => `/one/${organization_id}/${id}`)),
-      ratio: { at_least: 0.45 },
+      ratio: { at_least: 0.35 },
       cpu: { at_most: 0.6 },
     },
     {
       name: 'GET /tickets, beside the same rows',
       product: get('/api/v1/tickets'),
       bare: get(`/page/${organization_id}`),
-      ratio: { at_least: 0.6 },
+      ratio: { at_least: 0.55 },
       cpu: { at_most: 1.2 },
     },
     {
@@ -92,7 +92,7 @@ async function rowsOf({ sql, sizes }: Rig, organization_id: string): Promise<Row
         requests: contacts.map(({ id: contact_id }) => ({ path: '/api/v1/tickets', body: newTicket(contact_id) })),
       },
       bare: { method: 'POST', requests: [{ path: '/commit', body: '{}' }] },
-      ratio: { at_least: 0.25 },
+      ratio: { at_least: 0.2 },
       cpu: { at_most: 1.5 },
     },
   ]
