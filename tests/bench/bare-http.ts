@@ -1,5 +1,13 @@
-/** The bare limits of HTTP: the same reads and commits with nothing around them, in a separate process. */
+/**
+ * The bare limits of HTTP: the same reads and commits with nothing around them, in a separate process. `/read` calls
+ * the product's own read without a step of its pipeline.
+ */
 import postgres from 'postgres'
+import { connectDatabase, readingOf } from '../../src/base/db/pool'
+import { type Scope, SYSTEM } from '../../src/base/scope'
+import { useSecrets } from '../../src/base/secrets'
+import { listTickets } from '../../src/desk/tickets/list'
+import { getTicket } from '../../src/desk/tickets/queries'
 
 /** As the pool of the service. */
 const POOL = 10
@@ -14,7 +22,14 @@ const KEYS: Record<string, string> = {
   memberships: 'user_id',
 }
 
-const sql = postgres({ ...JSON.parse(process.env.BENCH_DATABASE!), max: POOL })
+const target = JSON.parse(process.env.BENCH_DATABASE!)
+const sql = postgres({ ...target, max: POOL })
+useSecrets('a secret key that only benchmarks use')
+connectDatabase(target, POOL)
+
+function scopeOf(organization_id: string): Scope {
+  return { ...readingOf(organization_id), organization_id, actor: SYSTEM }
+}
 
 const server = Bun.serve({
   port: 0,
@@ -38,6 +53,10 @@ const server = Bun.serve({
         order by t.id desc`
       return Response.json({ data: rows })
     },
+    '/read/:organization_id': async ({ params }) =>
+      Response.json(await listTickets(scopeOf(params.organization_id), {})),
+    '/read/:organization_id/:id': async ({ params }) =>
+      Response.json({ data: (await getTicket(scopeOf(params.organization_id), params.id)).ticket }),
     // The keys are the body: an address would be too long for all companies of a summary.
     '/rows/:table/:organization_id': async (request) => {
       const { table, organization_id } = request.params
