@@ -77,6 +77,7 @@ export const EXCEPTIONS: Record<string, string[]> = {
     'operate/backup/try-secrets',
     'base/db/cluster/place-tables',
     'operate/doctor/',
+    'mail/domain-records/mail-domains readMailDomains',
     'operate/why/find-mail',
     'operate/why/pending-mail',
     'people/invitations/commands renewLinks',

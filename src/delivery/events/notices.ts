@@ -6,13 +6,13 @@
 import { noticesClient, shortConnection } from '../../base/db/pool'
 import { log, safeError } from '../../base/log'
 import { afterCommit, type Scope } from '../../base/scope'
-import { permits } from '../../http/request/permissions'
+import { permits, requireAuthor } from '../../http/request/permissions'
 
 /** `only`: the person whose it is, when nobody else is told. `by`: the person or API key who did it. */
-export type Notice = { kind: 'viewing' | 'draft'; ticket_id: string; by: string; only?: string }
+type Notice = { kind: 'viewing' | 'draft'; ticket_id: string; by: string; only?: string }
 
 /** A stream that wants notices. */
-export type Reader = {
+type Reader = {
   /** With the rights of now. */
   scope: () => Scope
   resource_ids?: string[] | undefined
@@ -32,11 +32,9 @@ const waiting = new Map<string, Told>()
 /** The client that listens, and whether it does already. */
 let listening: { client: ReturnType<typeof noticesClient>; is_heard: boolean } | undefined
 
-/** Tells it after the commit, together with what else happens in that second. */
+/** Tells it after the commit, together with what else happens in that second. @throws FORBIDDEN as `requireAuthor` */
 export function notice(scope: Scope, told: Omit<Notice, 'by'>): void {
-  const { organization_id, actor } = scope
-  if (actor.type !== 'user' && actor.type !== 'api_key') return
-  const one = { organization_id, ...told, by: actor.id }
+  const one = { organization_id: scope.organization_id, ...told, by: requireAuthor(scope).id }
   afterCommit(scope, () => {
     if (waiting.size === 0) setTimeout(send, EVERY_MS)
     waiting.set(JSON.stringify(one), one)

@@ -122,8 +122,8 @@ function boundsOf({ sql }: Scope, conditions: Conditions, direction: Order['dire
 }
 
 /**
- * A table `hit (id, is_hit, share, is_end)` in brackets, in about the order of creation. `share` of the blocks were read
- * up to it. It ends after `LOOKED_MOST` tickets, which `is_end` says: those that come before this one in the order of
+ * A table `hit (id, is_hit, share, is_end)` in brackets, in about the order of creation. `share` of the blocks were
+ * read up to it. It ends after `LOOKED_MOST` tickets, which `is_end` says: those before this one in the order of
  * ids are all looked at.
  * @param behind the condition of a page by cursor, on `hit`
  * @param most rows. Documents without blocks are found in no order, so that all are read
@@ -200,8 +200,8 @@ function fromBlocks(scope: Scope, filter: Conditions, { direction }: Selection, 
 }
 
 /**
- * SQL for the number of matches. When the first `head` of them stand so close that there are more than the cap, they are
- * counted up to it without their order, by `exact`: two words that 1.4 % of a million tickets have took 30 ms, now 17.
+ * SQL for the number of matches. When the first `head` of them stand so close that there are more than the cap, they
+ * are counted up to it without their order, by `exact`: two words of 1.4 % of a million tickets took 30 ms, now 17.
  * @param all the number of `hits`
  */
 function countOfMany(

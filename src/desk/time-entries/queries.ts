@@ -55,7 +55,7 @@ export function timeEntriesOfTicket(scope: Scope, ticket_id: string): Promise<Ti
   return scope.sql<TicketTimeEntry[]>`${ofTicket(scope, scope.sql`${ticket_id}`)}`
 }
 
-/** SQL for the same as JSON, of the ticket `t`: its first entries, one more than `FEW_ENTRIES` at most, null for none. */
+/** SQL for the same as JSON, of the ticket `t`: its first entries, at most one more than `FEW_ENTRIES`, or null. */
 export function fewEntriesOfTicket(scope: Scope) {
   const { sql } = scope
   return sql`(select json_agg(e) from (${ofTicket(scope, sql`t.id`)} limit ${sql.unsafe(String(FEW_ENTRIES + 1))}) as e)`
