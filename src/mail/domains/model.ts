@@ -18,8 +18,8 @@ export const Domain = Type.Object({
 export type Domain = typeof Domain.static
 
 export const DomainRecord = Type.Object({
-  purpose: oneOf(['MX', 'SPF', 'DKIM', 'DMARC']),
-  type: oneOf(['MX', 'TXT']),
+  purpose: oneOf(['MX', 'SPF', 'DKIM', 'DMARC'], { description: 'What the record is for' }),
+  type: oneOf(['MX', 'TXT'], { description: 'Of the record in DNS' }),
   name: Type.String(),
   value: orNull(Type.String(), { description: 'What to publish; null: it is not for the service to say' }),
   found: orNull(Type.Array(Type.String()), { description: 'What is published; null: not known' }),

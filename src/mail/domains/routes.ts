@@ -47,7 +47,7 @@ export const domainRoutes = new Elysia({
     params: path('domain_id'),
     response: one(DomainRecords),
     detail: {
-      summary: 'Check DNS records of domain',
+      summary: 'Check records of domain',
       description: 'DNS is asked when the domain is verified. Its answers are kept for up to 5 minutes',
       permission: 'mailboxes:read',
     },

@@ -157,7 +157,8 @@ function changeEntry({ sql }: Scope, id: string, { minutes, rate, day }: Fields)
 async function compareSums({ sql, organization_id }: Scope) {
   const [sums] = await sql<{ kept: string; there: string }[]>`
     select (
-      select row(coalesce(sum(entries), 0), sum(minutes), sum(priced), sum(amount), sum(amount) filter (where billable))::text
+      select row(coalesce(sum(entries), 0), sum(minutes), sum(priced), trim_scale(sum(amount)),
+        trim_scale(coalesce(sum(amount) filter (where billable), 0)))::text
       from (
         select entries, minutes, priced, amount, billable from time_totals where organization_id = ${organization_id}
         union all
@@ -165,8 +166,8 @@ async function compareSums({ sql, organization_id }: Scope) {
       ) kept
       having sum(entries) > 0
     ) as kept, (
-      select row(count(*), sum(duration_minutes), count(amount), sum(amount),
-        coalesce(sum(amount) filter (where billable), 0))::text
+      select row(count(*), sum(duration_minutes), count(amount), trim_scale(sum(amount)),
+        trim_scale(coalesce(sum(amount) filter (where billable), 0)))::text
       from time_entries where organization_id = ${organization_id} having count(*) > 0
     ) as there`
   return sums!
