@@ -52,8 +52,8 @@ export const StreamFilter = query({
   ...Following,
   notices: queryFlag({
     description:
-      'Also tells, without an `id`, when who has a ticket open changed (`viewing`) or a draft (`draft`). The event ' +
-      '`notices` says that they come from now on: read again what you show',
+      'Also tells, without an `id`, of changes of presence (`viewing`) and of drafts (`draft`). The event `notices` ' +
+      'says that they come from now on: read again what you show',
   }),
 })
 export type StreamFilter = {

@@ -1,6 +1,6 @@
 /**
- * Tells streams that who has a ticket open has changed, or a draft. Nothing of it is kept: a stream says that notices
- * come from now on, and who missed some reads what it shows again. All processes hear of it by one NOTIFY a second,
+ * Tells streams of changes of presence and of drafts. Nothing of it is kept: a stream says that notices come from now
+ * on, and a client that missed some reads again what it shows. All processes hear of it by one NOTIFY a second,
  * outside transactions (`outbox/wake.ts` says why). Behind a pooler nothing is heard, and nothing is promised.
  */
 import { noticesClient, shortConnection } from '../../base/db/pool'

@@ -13,7 +13,7 @@ window.addEventListener('beforeprint', () => {
   for (const show of waiting) show()
 })
 
-/** Those that came near: each is drawn in a task of its own, so that what is typed meanwhile does not wait for all. */
+/** Messages that came near. Each is drawn in its own task, so that typing does not wait for all of them. */
 const next = new Set<() => void>()
 const { port1, port2 } = new MessageChannel()
 port1.onmessage = () => {
