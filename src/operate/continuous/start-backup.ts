@@ -20,12 +20,7 @@ import { KEY, MANIFEST, PassphraseError } from './vault'
 const CLAIM_MS = 10_000
 
 /** What a target holds, and what a file system makes in it. */
-const OBJECTS = new Set([
-  ...[MANIFEST, KEY].flatMap((name) => [name, `${name}.partial`]),
-  'chains',
-  FILES,
-  'lost+found',
-])
+const OBJECTS = new Set([MANIFEST, `${MANIFEST}.partial`, KEY, 'chains', FILES, 'lost+found'])
 
 /**
  * Starts the backup, when BACKUP_TO is set.
@@ -103,7 +98,7 @@ function make(folder: string): void {
 function refuseOthersFiles(folder: string): void {
   try {
     const entries = fs.readdirSync(folder)
-    const other = entries.find((entry) => !OBJECTS.has(entry))
+    const other = entries.find((entry) => !OBJECTS.has(entry) && !entry.startsWith(`${KEY}.`))
     if (!other || entries.includes(MANIFEST)) return
     throw new ConfigError(`BACKUP_TO ${folder} holds other files, such as ${other}: name an empty folder`)
   } catch (error) {

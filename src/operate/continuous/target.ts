@@ -1,6 +1,7 @@
 /** The place of a continuous backup: a folder or a bucket, with a list of what is there. */
+import { randomUUID } from 'node:crypto'
 import type { Stats } from 'node:fs'
-import { lstat, readdir, rm, rmdir, stat } from 'node:fs/promises'
+import { link, lstat, readdir, rename, rm, rmdir, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { config } from '../../base/config'
 import { isErrno } from '../../base/db/embedded/faults'
@@ -17,6 +18,8 @@ export type Target = Store & {
   place: string
   /** Writes a small object in the place of one that may be there, which stays when this rejects. */
   replace(name: string, bytes: Uint8Array): Promise<void>
+  /** Writes a small object unless there is one. Only in a bucket may two that do so at once both write. */
+  putNew(name: string, bytes: Uint8Array): Promise<void>
   /**
    * Lists the objects in a folder, in the order of their names.
    * @param after leaves out those up to it
@@ -72,6 +75,14 @@ function folderTarget(place: string, root: string): Target {
     put,
     async replace(name, bytes) {
       await put(name, bytes)
+    },
+    async putNew(name, bytes) {
+      const unnamed = `${name}.${randomUUID()}${PARTIAL}`
+      await put(unnamed, bytes)
+      const [from, to] = [path.join(root, unnamed), path.join(root, name)]
+      // Some file systems have no hard links.
+      await link(from, to).catch((error) => (isErrno(error, 'EEXIST') ? undefined : rename(from, to)))
+      await rm(from, { force: true })
     },
     async open(name) {
       await requireFolder(root, place)
@@ -139,11 +150,13 @@ function bucketTarget(place: string): Target {
     secretAccessKey: config.BACKUP_S3_SECRET_ACCESS_KEY,
   })
   const nameOf = (name: string) => (prefix ? `${prefix}/${name}` : name)
+  const write = async (name: string, bytes: Uint8Array) => void (await answerOf(client.write(nameOf(name), bytes)))
   return {
     ...s3Store(client, prefix),
     place,
-    async replace(name, bytes) {
-      await answerOf(client.write(nameOf(name), bytes))
+    replace: write,
+    async putNew(name, bytes) {
+      if (!(await answerOf(client.exists(nameOf(name))))) await write(name, bytes)
     },
     // A bucket shows no object before it is whole.
     async removeUnfinished() {},

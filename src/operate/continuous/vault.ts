@@ -63,8 +63,9 @@ export async function openVault(
   const encrypter = new Encrypter()
   encrypter.setScryptWorkFactor(SCRYPT_WORK)
   encrypter.setPassphrase(passphrase)
-  await target.put(KEY, await encrypter.encrypt(`${identity}\n`))
-  return encrypted(target, identity)
+  await target.putNew(KEY, await encrypter.encrypt(`${identity}\n`))
+  // Of two services that begin at once the key of one stands, and both use it.
+  return encrypted(target, await openKey(await target.read(KEY), passphrase, target.place))
 }
 
 /** @returns undefined when there is no such object */

@@ -123,6 +123,16 @@ describe('a passphrase', () => {
     await expect(open()).rejects.toThrow('is encrypted: set BACKUP_PASSPHRASE')
   })
 
+  test('makes one key when two begin at once', async () => {
+    const folder = freshFolder()
+    const vaults = await Promise.all(
+      Array.from({ length: 4 }, () => openVault(openTarget(folder), PASSPHRASE, 'begin')),
+    )
+    expect(fs.readdirSync(folder)).toEqual(['key.age'])
+    await vaults[0]!.put('one', CONTENT)
+    for (const vault of vaults) expect((await contentOf(vault, 'one')).equals(CONTENT)).toBe(true)
+  })
+
   test('refuses a backup that somebody made without it', async () => {
     const folder = freshFolder()
     const vault = await openVault(openTarget(folder), undefined, 'begin')
