@@ -27,10 +27,13 @@ const FOREIGN_SETTINGS = Object.keys(SETTINGS).filter((name) => !name.startsWith
 const FAST_SETTINGS = { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off', max_connections: '200' }
 
 /**
- * Most code of a test runs a few times only: to optimize it takes a sixth of the processor time of all files. Long
- * tests measure, and run as the service does.
+ * Most code of a test runs a few times only: to optimize it as early as a service does takes a sixth of the processor
+ * time of all files. Long tests measure, and run as the service does.
  */
-const NOT_OPTIMIZED = { BUN_JSC_useDFGJIT: '0' }
+const OPTIMIZED_LATE = {
+  BUN_JSC_thresholdForOptimizeAfterWarmUp: '30000',
+  BUN_JSC_thresholdForOptimizeAfterLongWarmUp: '30000',
+}
 
 /** Time limit of a test or hook, long enough for a slow and busy machine, and longer than what a test waits for. */
 const TIMEOUT_MS = 300_000
@@ -88,7 +91,7 @@ async function run(args: string[]): Promise<number> {
   for (const name of FOREIGN_SETTINGS) delete process.env[name]
   Object.assign(process.env, { NODE_ENV: 'test', LOG_LEVEL: process.env.LOG_LEVEL ?? 'silent', TMPDIR: dir })
 
-  if (!args.includes(LONG)) Object.assign(process.env, NOT_OPTIMIZED)
+  if (!args.includes(LONG)) Object.assign(process.env, OPTIMIZED_LATE)
 
   if (args.includes(RLS)) {
     process.env[POLICED] = 'yes'
