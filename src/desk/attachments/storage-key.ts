@@ -21,6 +21,7 @@ export function onlyKnownKeys(store: Store): Store {
     put: async (key, bytes) => store.put(await known(key), bytes),
     open: async (key, range) => store.open(await known(key), range),
     read: async (key) => store.read(await known(key)),
+    fileOf: async (key) => store.fileOf(await known(key)),
     remove: async (key) => store.remove(await known(key)),
   }
 }

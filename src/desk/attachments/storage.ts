@@ -69,6 +69,8 @@ export function fileStore(root: string, after_fault: 'remove' | 'leave' = 'remov
       return handle.readFile().finally(() => handle.close())
     },
 
+    fileOf: (key) => placeBelow(root, key),
+
     async remove(key) {
       const name = await placeBelow(root, key)
       await Promise.all([rm(name, { force: true }), rm(`${name}.partial`, { force: true })])
@@ -106,6 +108,8 @@ export function s3Store(client: S3Client, prefix: string): Store {
     },
 
     read: (key) => answerOf(client.file(nameOf(key)).bytes()),
+
+    fileOf: async () => null,
 
     async remove(key) {
       await answerOf(client.delete(nameOf(key)))

@@ -44,6 +44,7 @@ export function namingFaults(store: Store, kind: 's3' | 'file'): Store {
     put: (key, bytes) => watch('put', store.put(key, bytes)),
     open: (key, range) => watch('open', store.open(key, range)),
     read: (key) => watch('read', store.read(key)),
+    fileOf: (key) => watch('read', store.fileOf(key)),
     remove: (key) => watch('remove', store.remove(key)),
   }
 }

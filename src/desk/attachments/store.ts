@@ -14,6 +14,8 @@ export type Store = {
   open(key: string, range?: ByteRange): Promise<ReadableStream<Uint8Array>>
   /** Reads all bytes. Rejects when there is nothing under the key. */
   read(key: string): Promise<Uint8Array>
+  /** Names the file of a key, for a process that reads it itself; null in a store without files. */
+  fileOf(key: string): Promise<string | null>
   /** Removes bytes. It is not an error when there are none. */
   remove(key: string): Promise<void>
 }

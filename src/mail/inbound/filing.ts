@@ -47,7 +47,7 @@ export async function readMail(
   return withOurs(scope, known, sent)
 }
 
-type ReadOptions = Pick<ParserOptions, 'is_slow' | 'is_patient' | 'group'> & { steps: InboundSteps }
+type ReadOptions = Pick<ParserOptions, 'is_slow' | 'is_patient' | 'group' | 'file'> & { steps: InboundSteps }
 
 async function parseEntry(entry: LedgerEntry, raw: Uint8Array, options: ParserOptions): Promise<InboundMail> {
   try {

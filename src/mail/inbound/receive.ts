@@ -83,9 +83,11 @@ async function fileOrPutOff(
 ): Promise<Outcome> {
   steps.enter('store')
   const raw = await storage().read(storage_key)
+  const file = raw.length > HUGE_BYTES ? await storage().fileOf(storage_key) : null
+  const options = { is_slow: slow_ones.has(job.id), group: job.organization_id, file, steps }
   let mail: InboundMail
   try {
-    mail = await readMail(scope, entry, raw, { is_slow: slow_ones.has(job.id), group: job.organization_id, steps })
+    mail = await readMail(scope, entry, raw, options)
   } catch (error) {
     if (!(error instanceof ParserBusy)) throw error
     // Moves out of the way of other mail. The lane stays healthy, because this says nothing about it.

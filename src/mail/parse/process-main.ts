@@ -1,4 +1,6 @@
 /** The program of a parser process (`lanes.ts`). */
+import { constants } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { serve } from '../../base/process/serve'
 import { type AnsweringMail, answerOf } from './answer-words'
 import type { ParsedAttachment } from './bodies'
@@ -6,7 +8,8 @@ import type { EnvelopeSender } from './bounce'
 import { type ParsedMail, parseMail } from './parse'
 import { isCopy, type Returning } from './same-text'
 
-export type ParseWork = { raw: Uint8Array; envelope_sender: EnvelopeSender }
+/** `raw`: the message, or the name of its file. */
+export type ParseWork = { raw: Uint8Array | string; envelope_sender: EnvelopeSender }
 
 export type AnswerWork = { answering: AnsweringMail }
 
@@ -15,10 +18,16 @@ export type CompareWork = { returning: Returning }
 serve(async (work: ParseWork | AnswerWork | CompareWork) => {
   if ('answering' in work) return answerOf(work.answering)
   if ('returning' in work) return isCopy(work.returning)
-  return withOwnBytes(await parseMail(work.raw, work.envelope_sender))
+  const raw = typeof work.raw === 'string' ? await readWhole(work.raw) : work.raw
+  return withOwnBytes(await parseMail(raw, work.envelope_sender))
 })
 
-/** Copies the contents: they are views of the message, and all of it would be sent with each of them. */
+/** A file that cannot be read says nothing about the message: the process ends, and the slow lane gets the bytes. */
+function readWhole(file: string): Promise<Uint8Array> {
+  return readFile(file, { flag: constants.O_RDONLY | constants.O_NOFOLLOW }).catch(() => process.exit(1))
+}
+
+/** Copies the contents: most are views of the message, and all of it would be sent with each of them. */
 function withOwnBytes(mail: ParsedMail): ParsedMail {
   const { attachments, forwarded } = mail
   return {
@@ -28,6 +37,9 @@ function withOwnBytes(mail: ParsedMail): ParsedMail {
   }
 }
 
+/** A file that is most of a large message stays a view: its copy would take as much memory again. */
 function withOwnContent(file: ParsedAttachment): ParsedAttachment {
-  return { ...file, content: new Uint8Array(file.content) }
+  const { buffer, byteOffset, byteLength } = file.content
+  const is_most = byteLength > buffer.byteLength / 2
+  return { ...file, content: is_most ? new Uint8Array(buffer, byteOffset, byteLength) : new Uint8Array(file.content) }
 }

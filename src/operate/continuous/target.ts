@@ -13,7 +13,7 @@ import { BackupError } from '../backup/backup-error'
 /** An object of the place: its name, and its bytes as they are stored. */
 type Listed = { name: string; size: number }
 
-export type Target = Store & {
+export type Target = Omit<Store, 'fileOf'> & {
   /** `BACKUP_TO`, or the source of a restore. */
   place: string
   /** Writes a small object in the place of one that may be there, which stays when this rejects. */

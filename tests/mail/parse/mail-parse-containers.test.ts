@@ -241,3 +241,16 @@ test('a winmail.dat of 20 MB is opened in time', async () => {
   const { attachments } = await parseWithLimits(winmail(tnef(oldFile('large.bin', Buffer.alloc(20_000_000, 1)))))
   expect(attachments.map(({ filename, content }) => [filename, content.length])).toEqual([['large.bin', 20_000_000]])
 })
+
+test.each([
+  ['the file of a message instead of its bytes', import.meta.path, 'Words of the file'],
+  ['the bytes when the file cannot be read', `${import.meta.path}.gone`, 'Words of the bytes'],
+])('the parser reads %s', async (_, file, words) => {
+  const parser = createParser()
+  try {
+    const { text } = await parser.parse(Buffer.from(`${FROM}\r\nWords of the bytes`), { file })
+    expect(text).toContain(words)
+  } finally {
+    await parser.close()
+  }
+})
