@@ -44,12 +44,12 @@ const ROWS: Row[] = [
     beside_postfix: { at_least: 0.75 },
   },
   {
-    name: '500 kB text, 20 sessions',
-    load: { messages: MESSAGES / 20, bytes: LARGE_BYTES, sessions: 20, connections: 'kept' },
+    name: '500 kB of words, 20 sessions',
+    load: { messages: MESSAGES / 20, bytes: LARGE_BYTES, sessions: 20, connections: 'kept', content: 'words' },
     cpu: { at_most: 15 },
   },
   {
-    name: '500 kB HTML, 20 sessions',
+    name: '500 kB of words in HTML, 20 sessions',
     load: { messages: MESSAGES / 20, bytes: LARGE_BYTES, sessions: 20, connections: 'kept', content: 'HTML' },
     cpu: { at_most: 25 },
   },

@@ -3,6 +3,8 @@
  * client. Each message has an id that no other has.
  */
 import { sendInSession, sendMail, startSession } from '../support/smtp'
+import { startRandom } from './volume/random'
+import { zipfText } from './volume/zipf-text'
 
 export type SmtpLoad = {
   port: number
@@ -12,8 +14,8 @@ export type SmtpLoad = {
   sessions: number
   /** One for all messages of a session, or a new one for each. */
   connections: 'kept' | 'new'
-  /** Plain text when left out. The tests' client sends HTML. */
-  content?: 'HTML'
+  /** What the tests' client sends: the same words in each run. Lines of one letter from `smtp-source` when left out. */
+  content?: 'words' | 'HTML'
 }
 
 /** `generator_ms` is processor time for each message. */
@@ -21,14 +23,27 @@ export type SmtpSent = { seconds: number; generator_ms: number }
 
 const SENDER = 'jack@customer.example'
 const SUBJECT = 'The order has not come'
-const LINE = 'All work and no play makes Jack a dull boy. All work and no play makes\r\n'
+/** Bytes for each word, with the space behind it. */
+const WORD_BYTES = 5
 
 /** As Outlook writes it: each element has its styles. */
-const PARAGRAPH =
-  '<p class=MsoNormal style="margin:0cm;font-size:11.0pt;font-family:Calibri,sans-serif"><span style="color:#1F497D">' +
-  `${LINE}${LINE}</span><o:p></o:p></p>\r\n<table border=0 style="border-collapse:collapse"><tr>` +
-  `<td style="padding:5px 10px;border:1px solid #cccccc" valign=top><a href="https://example.org/orders">${LINE}</a></td>` +
-  `<td style="padding:5px 10px">${LINE}</td></tr></table>\r\n`
+function paragraph([first = '', second = '', link = '', cell = '']: string[]): string {
+  return (
+    '<p class=MsoNormal style="margin:0cm;font-size:11.0pt;font-family:Calibri,sans-serif"><span style="color:#1F497D">' +
+    `${first}\r\n${second}</span><o:p></o:p></p>\r\n<table border=0 style="border-collapse:collapse"><tr>` +
+    `<td style="padding:5px 10px;border:1px solid #cccccc" valign=top><a href="https://example.org/orders">${link}</a></td>` +
+    `<td style="padding:5px 10px">${cell}</td></tr></table>\r\n`
+  )
+}
+
+function writeBody({ bytes, content }: SmtpLoad): string {
+  const words = zipfText(startRandom(), bytes / WORD_BYTES)
+  const lines = words.match(/.{1,72}(?: |$)/g)!
+  if (content !== 'HTML') return lines.join('\r\n').slice(0, bytes)
+  let html = ''
+  while (html.length < bytes) html += paragraph(lines.splice(0, 4))
+  return html
+}
 
 const SMTP_SOURCE = Bun.which('smtp-source', { PATH: `${process.env.PATH}:/usr/sbin:/usr/lib/postfix/sbin` })
 
@@ -55,9 +70,8 @@ async function sendWithPostfix(program: string, load: SmtpLoad): Promise<number>
 }
 
 async function sendHere(load: SmtpLoad): Promise<number> {
-  const part = load.content ? PARAGRAPH : LINE
-  const text = part.repeat(Math.ceil(load.bytes / part.length))
-  const type = load.content ? 'Content-Type: text/html; charset=utf-8\r\n' : ''
+  const text = writeBody(load)
+  const type = load.content === 'HTML' ? 'Content-Type: text/html; charset=utf-8\r\n' : ''
   const before = process.cpuUsage()
   let left = load.messages
   const next = () => ({
