@@ -6,6 +6,7 @@ import { watchMachines } from './base/db/cluster/watch-machines'
 import { connection, endConnections, jobConnection, watchConnection } from './base/db/pool'
 import { log, safeError } from './base/log'
 import { build } from './base/process/build'
+import { giveBackAtRest } from './base/process/collect'
 import { startTracing } from './base/tracing/start-tracing'
 import { startDrain } from './delivery/outbox/drain'
 import { endAllLeases } from './delivery/outbox/operate'
@@ -63,6 +64,8 @@ async function start(): Promise<void> {
   const jobs = startJobs(jobConnection())
   const smtp =
     config.SMTP_PORT > 0 ? await onPort('SMTP_PORT', () => startInbound(connection(), certificate)) : undefined
+  // A connection to the database keeps the plans of all its statements, and what large mails needed.
+  giveBackAtRest(() => endConnections('idle'))
   const http = new HttpListener(app)
   await onPort('PORT', async () => http.listen(certificate))
   const metrics = await onPort('METRICS_PORT', () => startMetrics(connection()))

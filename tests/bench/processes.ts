@@ -5,8 +5,11 @@ import path from 'node:path'
 /** Milliseconds of processor time: on a busy machine they say more than requests per second. */
 export type Cpu = { service_ms: number; database_ms: number }
 
-/** Megabytes. A page that n processes share counts as 1/n in each (PSS), so that a sum counts it once. */
-export type Memory = { service_mb: number; database_mb: number }
+/**
+ * Megabytes. A page that n processes share counts as 1/n in each (PSS), so that a sum counts it once.
+ * `database_most_mb` counts all shared memory of the database: PSS leaves out what only ended processes have used.
+ */
+export type Memory = { service_mb: number; database_mb: number; database_most_mb: number }
 
 type Process = { pid: number; parent: number; is_database: boolean; cpu_ms: number }
 
@@ -44,10 +47,19 @@ export function cpuOfEach(before: Cpu, after: Cpu, count: number): Cpu {
 }
 
 export function memoryOf(tree: Process[]): Memory {
-  const sum = (all: Process[]) => all.reduce((total, { pid }) => total + proportionalMegabytes(pid), 0)
+  const sum = (all: Process[], part: string) =>
+    all.reduce((total, { pid }) => total + proportionalMegabytes(pid, part), 0)
+  const database = tree.filter(({ is_database }) => is_database)
+  const database_mb = sum(database, 'Pss')
+  const shared = database[0] ? readProc(database[0].pid, 'smaps').match(/ rw-s .*\nSize: +\d+/g) : undefined
+  const shared_mb = (shared ?? []).reduce((total, mapping) => total + Number(/\d+$/.exec(mapping)![0]) / 1024, 0)
   return {
-    service_mb: sum(tree.filter(({ is_database }) => !is_database)),
-    database_mb: sum(tree.filter(({ is_database }) => is_database)),
+    service_mb: sum(
+      tree.filter(({ is_database }) => !is_database),
+      'Pss',
+    ),
+    database_mb,
+    database_most_mb: database_mb - sum(database, 'Pss_Shmem') + shared_mb,
   }
 }
 
@@ -74,8 +86,8 @@ function readProcess(pid: number): Process | undefined {
   }
 }
 
-function proportionalMegabytes(pid: number): number {
-  const kilobytes = /^Pss:\s+(\d+)/m.exec(readProc(pid, 'smaps_rollup'))?.[1]
+function proportionalMegabytes(pid: number, part: string): number {
+  const kilobytes = new RegExp(`^${part}:\\s+(\\d+)`, 'm').exec(readProc(pid, 'smaps_rollup'))?.[1]
   return Number(kilobytes ?? 0) / 1024
 }
 

@@ -7,7 +7,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import postgres from 'postgres'
 import { startEmbedded } from '../../src/base/db/embedded/supervise'
-import { type Service, startService } from '../support/service'
+import { type Service, startService, until } from '../support/service'
 import { type Cpu, cpuOf, type Memory, memoryOf, treeOf } from './processes'
 import { ADMIN } from './volume/fill'
 
@@ -23,6 +23,8 @@ export type Rig = {
   headers(organization_id: string): Promise<Record<string, string>>
   cpu(side: Side): Cpu
   memory(): Memory
+  /** Ends the bare servers, of which no limit can be measured any more. */
+  stopBare(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -42,12 +44,21 @@ export async function startRig(dir: string, data_set: string, sizes: number[]): 
   if (copied.status !== 0) throw new Error(`${data_set} cannot be copied: ${copied.stderr}`)
   const service = await startAsOperator(data_dir)
   const { connection } = await startEmbedded(data_dir, { other_service: 'join' })
-  const sql = postgres({ ...connection, max: 2, onnotice: () => {} })
+  const sql = postgres({ ...connection, max: 1, onnotice: () => {} })
   await sql`create table bench_commits (id uuid primary key, text text not null)`
   const http = await startBare('bare-http.ts', { BENCH_DATABASE: JSON.stringify(connection) })
   const smtp = await startBare('bare-smtp.ts', {})
   const pids = { service: service.process.pid!, 'bare HTTP': http.pid, 'bare SMTP': smtp.pid }
   const token = tokenOf(service)
+  const stopBare = async () => {
+    for (const { child } of [http, smtp]) child.kill()
+    await until('the connections of the bare server are gone', async () => {
+      const found = await sql`
+        select from pg_stat_activity
+        where usename = ${connection.username} and backend_type = 'client backend' and pid <> pg_backend_pid()`
+      return found.length === 0
+    })
+  }
   return {
     dir,
     sizes,
@@ -64,8 +75,9 @@ export async function startRig(dir: string, data_set: string, sizes: number[]): 
       return cpuOf(side === 'service' ? owner : treeOf(pids[side]), owner)
     },
     memory: () => memoryOf(treeOf(pids.service)),
+    stopBare,
     async stop() {
-      for (const { child } of [http, smtp]) child.kill()
+      await stopBare()
       await sql.end()
       await service.stop()
       fs.rmSync(data_dir, { recursive: true, force: true })

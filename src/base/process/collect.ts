@@ -32,3 +32,38 @@ export function noteMade(bytes: number): void {
   made_bytes = 0
   Bun.gc(true)
 }
+
+/** Between two looks at what the processor does. */
+const LOOK_MS = 20_000
+/** Share of a processor: background jobs take less, a few requests a second more. */
+const REST_SHARE = 0.05
+/** Seconds of the processor, some 20,000 requests, before a rest gives back: what is kept makes the next ones quick. */
+const WORK_S = 10
+
+/**
+ * Gives memory back when the process rests after much work: what is only cached, such as code compiled for speed.
+ * @param giveBack what else to free then
+ * @returns ends it
+ */
+export function giveBackAtRest(giveBack: () => void, look_ms = LOOK_MS, work_s = WORK_S): () => void {
+  let given_s = processorSeconds()
+  let seen_s = given_s
+  const look = () => {
+    const now_s = processorSeconds()
+    const is_resting = now_s - seen_s < (REST_SHARE * look_ms) / 1000
+    seen_s = now_s
+    if (!is_resting || now_s - given_s < work_s) return
+    giveBack()
+    Bun.gc(true)
+    Bun.shrink()
+    given_s = seen_s = processorSeconds()
+  }
+  const timer = setInterval(look, look_ms)
+  timer.unref()
+  return () => clearInterval(timer)
+}
+
+function processorSeconds(): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1e6
+}
