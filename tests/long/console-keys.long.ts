@@ -80,6 +80,41 @@ describe.skipIf(reason !== undefined)('by the keyboard', () => {
     page = other
   })
 
+  test('what is typed and sent as soon as a ticket is seen leaves', async () => {
+    const [first, next] = [await desk.mail('Seen first'), await desk.mail('Sent at once')]
+    await openTicket(page, next)
+    await openTicket(page, first)
+    await page.evaluate((subject) => {
+      const press = (place: EventTarget, key: string, ctrlKey = false) =>
+        place.dispatchEvent(new KeyboardEvent('keydown', { key, ctrlKey, bubbles: true, cancelable: true }))
+      // Called when the ticket is on the page, and before it is painted.
+      const onDrawn = async (_: unknown, observer: MutationObserver) => {
+        if (document.querySelector('.head h1')?.textContent !== subject) return
+        observer.disconnect()
+        const area = document.querySelector<HTMLTextAreaElement>('.composer textarea')!
+        area.value = 'As fast as can be'
+        area.dispatchEvent(new InputEvent('input', { bubbles: true }))
+        await Promise.resolve()
+        press(area, 'Enter', true)
+      }
+      new MutationObserver(onDrawn).observe(document.body, { subtree: true, childList: true, characterData: true })
+      press(document, '[')
+    }, next)
+    await sendNow(page)
+    await until('it has left', () => sentTo(next).length === 1)
+    expect(sentTo(next)[0]!.raw.toString()).toContain('As fast as can be')
+  })
+
+  test('a menu that is shown late keeps the place that a key went to', async () => {
+    await openTicket(page, await desk.mail('Not urgent'))
+    await page.keyboard.press('p')
+    const menu = page.locator('[popover]:popover-open')
+    await menu.getByRole('button', { name: 'Low' }).focus()
+    await menu.evaluate((layer) => layer.dispatchEvent(new ToggleEvent('toggle', { newState: 'open' })))
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Priority: Low', exact: true }).waitFor()
+  })
+
   test('assigns, labels, resolves and takes back by typing', async () => {
     const subject = await desk.mail('All by keys')
     await openTicket(page, subject)

@@ -1,5 +1,5 @@
 /** Values that several parts of the page show. */
-import { useEffect, useState } from 'preact/hooks'
+import { useLayoutEffect, useReducer } from 'preact/hooks'
 
 /** A value that tells its listeners when it is another one. */
 export class Cell<T> {
@@ -29,10 +29,12 @@ export class Cell<T> {
 
 /** The value of a cell; the component is drawn again when it changes. */
 export function useCell<T>(cell: Cell<T>): T {
-  const [value, setValue] = useState(cell.value)
-  useEffect(() => {
-    setValue(() => cell.value)
-    return cell.listen(() => setValue(() => cell.value))
+  const { value } = cell
+  const [, draw] = useReducer((times: number) => times + 1, 0)
+  // At once: a key that is pressed next acts on what is there then.
+  useLayoutEffect(() => {
+    if (!Object.is(cell.value, value)) draw(undefined)
+    return cell.listen(() => draw(undefined))
   }, [cell])
   return value
 }

@@ -76,7 +76,8 @@ function place(opener: HTMLElement, layer: HTMLElement): void {
   const top = at.bottom + height + 12 > innerHeight ? at.top - height - 4 : at.bottom + 4
   layer.style.left = `${Math.max(8, Math.min(left, innerWidth - width - 8))}px`
   layer.style.top = `${Math.max(8, Math.min(top, innerHeight - height - 8))}px`
-  layer.querySelector<HTMLElement>('input, button, a')?.focus()
+  // The browser tells late that it is shown: by then a key may have gone on from the first one.
+  if (!layer.contains(document.activeElement)) layer.querySelector<HTMLElement>('input, button, a')?.focus()
 }
 
 export type MenuItem = {
