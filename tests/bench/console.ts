@@ -200,7 +200,7 @@ async function cpuOfRest(rig: Rig): Promise<Cpu> {
   return cpuOfEach(before, rig.cpu('service'), 1)
 }
 
-/** Gives an open ticket 200 messages: half of them newsletters in HTML. @returns its subject */
+/** Gives an open ticket below the others 200 messages: half of them newsletters in HTML. @returns its subject */
 async function addLongTicket({ sql }: Rig, organization_id: string): Promise<string> {
   const subject = 'A long conversation of many months'
   const cell =
@@ -208,7 +208,8 @@ async function addLongTicket({ sql }: Rig, organization_id: string): Promise<str
   const newsletter = `<table style="width:600px"><tbody>${`<tr>${cell.repeat(3)}</tr>`.repeat(30)}</tbody></table>`
   const [ticket] = await sql<{ id: string }[]>`
     update tickets set subject = ${subject} where organization_id = ${organization_id} and id = (
-      select id from tickets where organization_id = ${organization_id} and status = 'open' order by id desc limit 1)
+      select id from tickets where organization_id = ${organization_id} and status = 'open'
+      order by created_at desc, id desc offset ${TICKETS + 1} limit 1)
     returning id`
   await sql`delete from messages where organization_id = ${organization_id} and ticket_id = ${ticket!.id}`
   await sql`

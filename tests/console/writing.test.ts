@@ -126,6 +126,22 @@ test('what could not be saved stays, and is saved later', async () => {
   expect([page.isAtRisk, page.cell.value.fault]).toEqual([false, undefined])
 })
 
+test('what is typed while it is saved waits for the next rest, unless the page is left', async () => {
+  const page = await openPage()
+  const saved_ms: number[] = []
+  instead = (answer, _path, method) => {
+    if (method !== 'GET' && saved_ms.push(performance.now()) < 3) page.write({ text: `${textOf(page)}.` }, [])
+    return answer()
+  }
+  await type(page, 'Word')
+  await until('it is kept', () => !page.isUnsaved)
+  expect([textOf(page), saved_ms.length, (await listDrafts())[0].body]).toEqual(['Word..', 3, 'Word..'])
+  expect(saved_ms.slice(1).every((at_ms, place) => at_ms - saved_ms[place]! > 500)).toBe(true)
+  saved_ms.length = 0
+  await type(page, 'Left')
+  expect([await page.save(), (await listDrafts())[0].body]).toEqual([true, 'Left..'])
+})
+
 test('a draft that was sent elsewhere is gone here, but not what was typed since', async () => {
   const [one, two] = [await openPage(), await openPage()]
   await type(one, 'An answer')

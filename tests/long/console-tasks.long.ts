@@ -220,6 +220,24 @@ describe.skipIf(reason !== undefined)('a task', () => {
     await until('it is far away', async () => !(await isLaidOut()))
   })
 
+  test('type before all of a long conversation is drawn: the rest of it waits', async () => {
+    await openAll()
+    await page.getByRole('article').first().waitFor({ state: 'detached' })
+    const typing = await page.evaluateHandle(() => {
+      const state = { keys: 0, timer: 0 }
+      const type = () => state.keys++ >= 0 && dispatchEvent(new KeyboardEvent('keydown', { key: 'Shift' }))
+      state.timer = window.setInterval(type, 50)
+      return state
+    })
+    await openTicket(page, 'A long one')
+    await page.getByText('Note 32.').waitFor()
+    const keys = await typing.evaluate((state) => state.keys)
+    await until('a second has passed', () => typing.evaluate((state, keys) => state.keys > keys + 20, keys))
+    expect(await page.locator('.message-later').count()).toBeGreaterThan(10)
+    await typing.evaluate(({ timer }) => clearInterval(timer))
+    await until('the rest is drawn', async () => (await page.locator('.message-later').count()) === 0)
+  })
+
   test('read a mail in a frame that was loaded before', async () => {
     const spares = page.locator('[hidden] > iframe')
     await until('spare frames are there', async () => (await spares.count()) === 4)

@@ -20,8 +20,8 @@ type Missed = { messages: Message[]; status?: NextStatus }
 
 /** What came since a draft was begun, that its writer was not shown yet. */
 export function missedOf(writing: Writing, { messages }: TicketWithMessages): Message[] {
-  const { seen } = writing.cell.value
-  return writing.isEmpty ? [] : messages.filter(({ id }) => !seen.includes(id))
+  const seen = new Set(writing.cell.value.seen)
+  return writing.isEmpty ? [] : messages.filter(({ id }) => !seen.has(id))
 }
 
 /** @param goes_on whether the next ticket of the list follows an answer */

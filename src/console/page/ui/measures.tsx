@@ -1,5 +1,6 @@
 /** Times, durations, sizes and numbers, in the language of the browser. */
-import { Cell, useCell } from '../cell'
+import { useEffect, useState } from 'preact/hooks'
+import { Cell } from '../cell'
 import { locales, t } from '../words/catalogue'
 
 const RELATIVE = new Intl.RelativeTimeFormat(locales(), { numeric: 'auto', style: 'short' })
@@ -16,12 +17,14 @@ const DAY_S = 86_400
 const half_minute = new Cell(0)
 setInterval(() => half_minute.value++, 30_000)
 
-/** A time as people say it; the exact one on hover. */
+/** A time as people say it; the exact one on hover. It is drawn again when its words change. */
 export function Time({ at }: { at: string }) {
-  useCell(half_minute)
+  const words = ago(at)
+  const [, drawAt] = useState(0)
+  useEffect(() => half_minute.listen(() => ago(at) === words || drawAt(half_minute.value)), [at, words])
   return (
     <time dateTime={at} title={EXACT.format(new Date(at))}>
-      {ago(at)}
+      {words}
     </time>
   )
 }
