@@ -1,20 +1,18 @@
 /** The messages of a ticket, oldest first. Of a long conversation the last ones, and the others on demand. */
-import { Ellipsis, Paperclip, ShieldAlert, ShieldCheck, ShieldQuestionMark, Split as SplitIcon, Trash2 } from 'lucide'
+import { Ellipsis, Paperclip } from 'lucide'
 import { useState } from 'preact/hooks'
 import type { Attachment } from '../../../desk/attachments/model'
 import type { Message } from '../../../desk/messages/model'
 import type { TicketWithMessages } from '../../../desk/tickets/model'
 import { fileAddress } from '../api'
-import { Avatar } from '../ui/avatars'
-import { Action, Button } from '../ui/buttons'
 import { Question } from '../ui/dialogs'
 import { Icon } from '../ui/icons'
-import { Dot } from '../ui/marks'
-import { bytes, Time } from '../ui/measures'
+import { bytes } from '../ui/measures'
 import { tell } from '../ui/toasts'
 import type { View } from '../view-types'
 import { t } from '../words/catalogue'
 import { MessageFrame } from './message-frame'
+import { MessageHead, type MessageProps } from './message-head'
 import { Split } from './splitting'
 
 /** Each message is a document of its own: hundreds of them at once would be slow. */
@@ -86,9 +84,7 @@ function kindOf({ is_internal, direction }: Message): string {
   return is_internal ? 'note' : (direction ?? 'note')
 }
 
-type OneMessageProps = { message: Message; resend: () => Promise<void>; onDelete: () => void; onSplit: () => void }
-
-function OneMessage(props: OneMessageProps) {
+function OneMessage(props: MessageProps) {
   const { message } = props
   const { sender, reply_to, reply_text, body } = message
   const [is_whole, setWhole] = useState(false)
@@ -120,65 +116,6 @@ function OneMessage(props: OneMessageProps) {
       {message.cc.length > 0 && <p class="cc">{t('message.cc', { emails: message.cc.join(', ') })}</p>}
       <Files attachments={message.attachments} />
     </article>
-  )
-}
-
-function MessageHead({ message, resend, onDelete, onSplit }: OneMessageProps) {
-  const { sender, created_at, direction, is_internal, auto_reply, email_recipients } = message
-  const is_failed = email_recipients.some(({ status }) => status === 'failed' || status === 'bounced')
-  return (
-    <header class="line">
-      <Avatar name={sender.name} />
-      <strong class="cut" dir="auto">
-        {sender.name}
-      </strong>
-      {direction === 'inbound' && sender.email !== sender.name && <span class="address cut">{sender.email}</span>}
-      <Proof message={message} />
-      {is_internal && <Dot kind="note">{t('message.note')}</Dot>}
-      {auto_reply && <Dot kind="automatic">{t('message.automatic')}</Dot>}
-      <span class="grow" />
-      <EmailStatus message={message} />
-      {is_failed && (
-        <Action run={resend} label={t('message.resend_of', { name: sender.name })}>
-          {t('message.resend')}
-        </Action>
-      )}
-      <Button kind="bare" icon={SplitIcon} label={t('split.of', { name: sender.name })} onClick={onSplit} />
-      <Button kind="bare" icon={Trash2} label={t('message.delete_of', { name: sender.name })} onClick={onDelete} />
-      <Time at={created_at} />
-    </header>
-  )
-}
-
-/** Tells if the sender of an email is who it says. */
-function Proof({ message: { direction, channel, sender_verified } }: { message: Message }) {
-  if (sender_verified === false) {
-    return (
-      <span class="mark mark-urgent" title={t('message.forged_means')}>
-        <Icon of={ShieldAlert} /> {t('message.forged')}
-      </span>
-    )
-  }
-  if (direction !== 'inbound' || channel !== 'email') return null
-  const key = sender_verified ? 'message.proven' : 'message.unproven'
-  return (
-    <span class={sender_verified ? 'mark mark-resolved' : 'mark'} title={t(key)}>
-      <Icon of={sender_verified ? ShieldCheck : ShieldQuestionMark} />
-      <span class="unseen">{t(key)}</span>
-    </span>
-  )
-}
-
-/** What became of the email, with what the server said when it did not take it. */
-function EmailStatus({ message }: { message: Message }) {
-  const { email_status, email_error, email_recipients } = message
-  if (email_status === 'none') return null
-  const faults = email_recipients.flatMap(({ email, error }) => (error ? [`${email}: ${error}`] : []))
-  return (
-    <span dir="auto" title={[email_error, ...faults].filter(Boolean).join('\n')}>
-      <Dot kind={email_status}>{t(`email.${email_status}`)}</Dot>
-      {email_status !== 'sent' && <small>{email_error}</small>}
-    </span>
   )
 }
 

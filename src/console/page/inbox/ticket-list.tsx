@@ -14,6 +14,7 @@ import { Menu } from '../ui/menus'
 import { Empty, Waiting } from '../ui/placeholders'
 import type { Names, View } from '../view-types'
 import { t } from '../words/catalogue'
+import { countOf } from './list-views'
 import { meet } from './looked'
 import { neighbours } from './neighbours'
 import { lookUp } from './saved-filters'
@@ -21,7 +22,7 @@ import { SearchField } from './search-field'
 import { type Asked, readSearch } from './search-words'
 import { SelectionBar, useSelection } from './selection'
 import { Row } from './ticket-row'
-import { countOf, ViewMenu } from './views'
+import { ViewMenu } from './views'
 
 const FILTERS = [
   'status',

@@ -2,39 +2,12 @@
  * Keeps what a person writes in a ticket, a reply or a note, as a draft of the service. Another page of the person may
  * write the same draft: then both texts stay until the person chooses.
  */
-import type { Attachment } from '../../../desk/attachments/model'
 import type { Draft } from '../../../desk/drafts/model'
 import type { Message } from '../../../desk/messages/model'
 import { type Api, KEPT_ALIVE_CHARACTERS, Refusal, randomId, trouble } from '../api'
 import { Cell } from '../cell'
 import { t } from '../words/catalogue'
-
-type Said = { body: string; files: string; cc: string }
-
-/** A draft that the service has: what was read or written last. */
-type Kept = Said & Pick<Draft, 'id' | 'author' | 'based_on'> & { etag: string | null }
-
-type Written = {
-  text: string
-  files: Attachment[]
-  /** Addresses that get a copy; null: the confirmed participants. */
-  cc: string[] | null
-  /** Messages that were there when it was begun, and those that came later and were shown. */
-  seen: string[]
-  /** The newest public one of them. */
-  based_on?: string
-  /** Idempotency-Key of what is written now, once it was sent: sending it again after an error does nothing twice. */
-  key?: string
-  kept?: Kept
-  /** What somebody made of the draft elsewhere, while something else was written here. */
-  other?: { draft: Draft; etag: string | null }
-  /** Why it could not be saved. */
-  fault?: string
-}
-
-const EMPTY: Written = { text: '', files: [], cc: null, seen: [] }
-/** The confirmed participants get a copy. */
-const EVERYBODY = 'participants'
+import { bodyOf, EMPTY, EVERYBODY, isSame, keptOf, saidIn, seenOf, type Written } from './written'
 
 const REST_MS = 1000
 /** Text that is written without a rest is saved so often. */
@@ -53,6 +26,8 @@ export class Writing {
   #changed_ms: number | undefined
   #touched_ms = Number.NEGATIVE_INFINITY
   #saving: Promise<boolean> | undefined
+  /** Somebody waits until all is saved, what is typed meanwhile too. */
+  #has_to_end = false
   #is_over = false
 
   constructor(
@@ -138,12 +113,18 @@ export class Writing {
     this.#plan(0)
   }
 
-  /** Saves what the service has not yet. @returns false when it could not be saved */
-  save(): Promise<boolean> {
-    clearTimeout(this.#timer)
+  /**
+   * Saves what the service has not yet.
+   * @param has_to_end whether what is typed meanwhile is saved too, instead of after the next rest
+   * @returns false when it could not be saved
+   */
+  save(has_to_end = true): Promise<boolean> {
+    this.#plan(undefined)
     this.#changed_ms = undefined
+    this.#has_to_end ||= has_to_end
     this.#saving ??= this.#saveAll().finally(() => {
       this.#saving = undefined
+      this.#has_to_end = false
       this.#touched_ms = performance.now()
     })
     return this.#saving
@@ -191,21 +172,22 @@ export class Writing {
   }
 
   #become(written: Written): void {
-    clearTimeout(this.#timer)
+    this.#plan(undefined)
     this.turn++
     this.cell.value = written
   }
 
-  #plan(ms: number): void {
+  #plan(ms: number | undefined): void {
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => void this.save(), ms)
+    this.#timer = ms === undefined ? undefined : setTimeout(() => void this.save(false), ms)
   }
 
   async #saveAll(): Promise<boolean> {
     try {
-      for (let tries = 0; this.isUnsaved && !this.cell.value.other && tries < TRIES; tries++) await this.#saveOnce()
+      const goesOn = () => this.isUnsaved && !this.cell.value.other && (this.#has_to_end || !this.#timer)
+      for (let tries = 0; goesOn() && tries < TRIES; tries++) await this.#saveOnce()
       if (this.cell.value.fault) this.#set({ fault: undefined })
-      if (this.isUnsaved && !this.cell.value.other) this.#plan(AGAIN_MS)
+      if (goesOn()) this.#plan(AGAIN_MS)
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       if (this.#is_over) return false
@@ -260,39 +242,4 @@ export class Writing {
       this.#set({ kept: undefined })
     }
   }
-}
-
-function bodyOf({ text, files }: Written): string {
-  if (text.trim()) return text
-  // Says what a message without text is about.
-  return files.length > 0 ? t('composer.only_files') : ''
-}
-
-function namesOf(files: { id: string }[]): string {
-  return files
-    .map(({ id }) => id)
-    .sort()
-    .join()
-}
-
-function copiesOf(cc: string[] | null): string {
-  return cc?.join() ?? EVERYBODY
-}
-
-/** Tells if both say the same. */
-function isSame(one: Said, other: Said): boolean {
-  return one.body === other.body && one.files === other.files && one.cc === other.cc
-}
-
-function saidIn(written: Written): Said {
-  return { body: bodyOf(written), files: namesOf(written.files), cc: copiesOf(written.cc) }
-}
-
-function keptOf({ id, author, body, based_on, attachments, cc }: Draft, etag: string | null): Kept {
-  return { id, author, body, based_on, files: namesOf(attachments), cc: copiesOf(cc), etag }
-}
-
-function seenOf(messages: Message[]): { seen: string[]; based_on?: string } {
-  const based_on = messages.findLast(({ is_internal }) => !is_internal)?.id
-  return { seen: messages.map(({ id }) => id), based_on }
 }
