@@ -81,7 +81,6 @@ describe.skipIf(whyNoConsole() !== undefined)('together', () => {
     await page.goBack()
     await row('Fresh news', true)
     await page.reload()
-    await enter(page, ADMIN.email, ADMIN.password)
     await row('Fresh news', true)
     expect(await page.locator('.row.is-new').count()).toBe(1)
 

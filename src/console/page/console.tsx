@@ -6,7 +6,7 @@ import { comeFromProvider } from './from-provider'
 import { sendWhenLeft } from './inbox/held-back'
 import { saveWhenLeft } from './inbox/writings'
 import { Shell } from './shell'
-import { askOtherTabs, signIn, signOut } from './sign-in'
+import { goOn, signIn, signOut } from './sign-in'
 import { Credentials, SignIn } from './sign-in-page'
 import { Button } from './ui/buttons'
 import { Dialog } from './ui/dialogs'
@@ -36,7 +36,7 @@ void attempt(async () => {
   const missing = await comeFromProvider()
   if (missing && 'fault' in missing) throw missing.fault
 }).finally(() => {
-  askOtherTabs()
+  goOn()
   listenForKeys()
   saveWhenLeft()
   sendWhenLeft()

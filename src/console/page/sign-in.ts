@@ -1,7 +1,7 @@
 /**
- * Keeps who is signed in. Both tokens live in the memory of this page, and nowhere else: a script that got into a later
- * page, or a person at the same computer, finds nothing. A new tab asks the tabs that are open; with the last one the
- * session is gone.
+ * Keeps who is signed in: in the memory of this page, and in the storage of its tab for a reload. No other origin reads
+ * that storage or hears the channel, and frames of messages run no script. A new tab asks the tabs that are open; with
+ * the last one the session is gone.
  */
 import type { AccessToken, Me, Tokens } from '../../people/auth/model'
 import { Cell } from './cell'
@@ -17,8 +17,12 @@ export const signIn = new Cell<SignIn>({ state: 'asking' })
 /** How long other tabs have to answer. */
 const ASK_MS = 150
 const BASE = 'api/v1'
+/** Where the session stands in the storage of the tab. */
+const KEPT = 'deskwire session'
 
 let session: Session | undefined
+/** The refresh token that was refused: other tabs may not know it yet. */
+let refused: string | undefined
 let renewing: Promise<boolean> | undefined
 const tabs = new BroadcastChannel('deskwire')
 
@@ -26,7 +30,7 @@ tabs.onmessage = ({ data }: MessageEvent<'ask' | 'out' | Session>) => {
   if (data === 'ask') {
     if (session) tabs.postMessage(session)
   } else if (data === 'out') forget({ state: 'none' })
-  else if (!session && isSame(data.me)) keep(data)
+  else if (!session && data.refresh_token !== refused && isSame(data.me)) keep(data)
 }
 
 /** Tells if somebody may go on here. What another person has written is not theirs. */
@@ -34,8 +38,14 @@ function isSame({ id }: Me): boolean {
   return signIn.value.state !== 'ended' || signIn.value.me.id === id
 }
 
-/** Asks other tabs for their session. */
-export function askOtherTabs(): void {
+/** Goes on with the session that this tab had before it was loaded again, or with that of another tab. */
+export function goOn(): void {
+  if (session) return
+  const kept = sessionStorage.getItem(KEPT)
+  if (kept) {
+    keep(JSON.parse(kept))
+    return void readMe()
+  }
   tabs.postMessage('ask')
   setTimeout(() => {
     if (signIn.value.state === 'asking') signIn.value = { state: 'none' }
@@ -115,11 +125,15 @@ async function renewNow(): Promise<boolean> {
     const response = await post('/auth/refresh', { refresh_token: session.refresh_token }).catch(() => undefined)
     if (response?.ok && session) {
       const { access_token } = (await response.json()) as AccessToken
-      session = { ...session, access_token }
+      hold({ ...session, access_token })
       return true
     }
     if (response?.status !== 401) return false
-    if (session) forget({ state: 'ended', me: session.me })
+    if (session) {
+      refused = session.refresh_token
+      forget({ state: 'ended', me: session.me })
+      tabs.postMessage('ask')
+    }
   }
   return signedInAgain()
 }
@@ -149,13 +163,19 @@ export async function signOut(): Promise<void> {
   if (token) await post('/auth/logout', { refresh_token: token }, headers).catch(() => {})
 }
 
-function keep(next: Session): void {
+function hold(next: Session): void {
   session = next
+  sessionStorage.setItem(KEPT, JSON.stringify(next))
+}
+
+function keep(next: Session): void {
+  hold(next)
   signIn.value = { state: 'in', me: next.me }
 }
 
 function forget(next: SignIn): void {
   session = undefined
+  sessionStorage.removeItem(KEPT)
   signIn.value = next
 }
 
