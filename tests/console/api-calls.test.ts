@@ -32,6 +32,8 @@ const service = Bun.serve({
 
 // A page has an address that others are relative to, a program has not.
 const { fetch } = globalThis
+/** The tab has no storage here: nothing loads the page again. */
+globalThis.sessionStorage = { setItem() {}, removeItem() {} } as unknown as Storage
 globalThis.fetch = ((path: string, init?: RequestInit) => fetch(new URL(path, service.url), init)) as typeof fetch
 
 beforeEach(async () => {

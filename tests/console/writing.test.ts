@@ -11,6 +11,8 @@ import { createMessage, insertTicket } from '../support/factories'
 import { until } from '../support/service'
 
 const { fetch } = globalThis
+/** The tab has no storage here: nothing loads the page again. */
+globalThis.sessionStorage = { setItem() {}, removeItem() {} } as unknown as Storage
 /** Answers instead of the service. @param answer sends it to the service */
 let instead: ((answer: () => Promise<Response>, path: string, method: string) => Promise<Response>) | undefined
 
