@@ -241,6 +241,29 @@ describe.skipIf(reason !== undefined)('the inbox', () => {
     await page.context().close()
   })
 
+  test('says that a change is made once it is seen, when another reading was asked for meanwhile', async () => {
+    const page = await desk.open()
+    const subject = await desk.mail('Read twice')
+    await openTicket(page, subject)
+    const { body } = await desk.service().call('GET', `/tickets?search=${encodeURIComponent(`"${subject}"`)}`)
+    const readings: (() => Promise<void>)[] = []
+    await page.route(`**/tickets/${body.data[0].id}`, (route) =>
+      route.request().method() === 'GET' ? void readings.push(() => route.continue()) : route.continue(),
+    )
+    await page.keyboard.press('e')
+    // One after the change, and one for its event.
+    await until('it is read twice', () => readings.length === 2)
+    const answered = page.waitForEvent('requestfinished', (request) => /tickets\/[0-9a-f-]{36}$/.test(request.url()))
+    await readings[0]!()
+    await answered
+    await page.evaluate(() => new Promise(requestAnimationFrame))
+    expect(await page.getByText('The ticket is now: Resolved.').count()).toBe(0)
+    await readings[1]!()
+    await page.getByText('The ticket is now: Resolved.').waitFor()
+    expect(await page.locator('.properties').getByRole('button', { name: 'Status' }).textContent()).toBe('Resolved')
+    await page.context().close()
+  })
+
   test('applies a macro as it is and as it was changed, merges by code, and undoes that', async () => {
     const { service } = desk
     const made = async (name: string, body: string | null, changes: object, is_internal = false) =>

@@ -20,7 +20,7 @@ type Live<T> = {
   error: Refusal | undefined
   /** The value that was read last, also by a function that was made before. */
   latest(): T | undefined
-  /** Reads it now. */
+  /** Reads it now. What is read is shown when it resolves, or what was asked for meanwhile. */
   reload(): Promise<void>
 }
 
@@ -40,7 +40,7 @@ export function useLive<T>(
   const [state, setState] = useState<{ key: string; value?: T; error?: Refusal }>({ key })
   const loading = useRef(load)
   loading.current = load
-  const held = useRef<{ key: string; value?: T; turn: number }>({ key, turn: 0 })
+  const held = useRef<{ key: string; value?: T; turn: number; reading?: Promise<void> }>({ key, turn: 0 })
   if (held.current.key !== key) held.current = { key, turn: held.current.turn + 1 }
 
   const judging = useRef<((told: Told) => boolean) | undefined>(undefined)
@@ -53,13 +53,14 @@ export function useLive<T>(
 
   const latest = useCallback(() => held.current.value, [])
 
-  const reload = useCallback(async (signal = new AbortController().signal) => {
+  const read = async (signal: AbortSignal) => {
     const { key } = held.current
     const turn = ++held.current.turn
     try {
       const value = await loading.current(held.current.value, signal)
-      // What was asked for meanwhile is newer.
-      if (held.current.key !== key || held.current.turn !== turn) return
+      if (held.current.key !== key) return
+      // What was asked for meanwhile is newer, and comes with it.
+      if (held.current.turn !== turn) return held.current.reading
       held.current.value = value
       setState((before) =>
         before.key === key && Object.is(before.value, value) && !before.error ? before : { key, value },
@@ -69,6 +70,10 @@ export function useLive<T>(
       if (!(error instanceof Refusal)) throw error
       setState((before) => ({ key, value: before.key === key ? before.value : undefined, error }))
     }
+  }
+  const reload = useCallback((signal = new AbortController().signal) => {
+    held.current.reading = read(signal)
+    return held.current.reading
   }, [])
 
   const period = typeof every_ms === 'number' ? every_ms : 0
