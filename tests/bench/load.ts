@@ -1,5 +1,6 @@
 /** Measures requests a second of many clients, beside the bare limit of each, in turns. */
 import { HTTP_GENERATOR, type HttpFigures, type HttpLoad, sendHttpLoad } from './http-load'
+import { measureKey } from './key-load'
 import { type Cpu, cpuOfEach } from './processes'
 import { type Aim, aimText, cpuText, printHead, printTable, rounded, verdict } from './report'
 import type { Rig, Side } from './rig'
@@ -99,46 +100,6 @@ async function measureAlone(rig: Rig, organization_id: string, requests: Request
   const { p50_ms } = await measure(rig, organization_id, 'service', requests, 1)
   const reached = verdict('POST /tickets, one client', p50_ms, { at_most: 2.5 })
   console.log(`\nPOST /tickets, one client: p50 ${rounded(p50_ms)} ms, aim <= 2.5, ${reached}`)
-}
-
-/** Labels made by an API key beside those made by a token, whose requests no log lists. */
-async function measureKey(rig: Rig, organization_id: string): Promise<void> {
-  const token = await rig.headers(organization_id)
-  const made = await fetch(`${rig.service.url}/api/v1/api-keys`, {
-    method: 'POST',
-    headers: token,
-    body: JSON.stringify({ name: 'Benchmark', permissions: ['labels:write'] }),
-  })
-  const { data } = (await made.json()) as { data: { key: string } }
-  const key = { ...token, authorization: `ApiKey ${data.key}` }
-  const turns: { by_token: number; by_key: number }[] = []
-  for (let round = 0; round < ROUNDS; round++) {
-    turns.push({ by_token: await createLabels(rig, token), by_key: await createLabels(rig, key) })
-  }
-  const { by_token, by_key } = median(turns, ({ by_token, by_key }) => by_key / by_token)
-  const reached = verdict('POST /labels by a key, beside by a token', by_key / by_token, { at_most: 1.1 })
-  console.log(
-    `POST /labels: CPU ${rounded(by_token)} ms by a token, ${rounded(by_key)} ms by a key: ` +
-      `${rounded(by_key / by_token)} times, aim <= 1.1, ${reached}`,
-  )
-}
-
-/** @returns milliseconds of the processor for each label, each of another name */
-async function createLabels(rig: Rig, headers: Record<string, string>): Promise<number> {
-  const end_ms = performance.now() + SECONDS * 1000
-  const before = rig.cpu('service')
-  let count = 0
-  const create = async () => {
-    while (performance.now() < end_ms) {
-      const body = JSON.stringify({ name: crypto.randomUUID(), color: '#336699' })
-      const { status } = await fetch(`${rig.service.url}/api/v1/labels`, { method: 'POST', headers, body })
-      if (status !== 201) throw new Error(`${status} for a label`)
-      count++
-    }
-  }
-  await Promise.all(Array.from({ length: CONNECTIONS }, create))
-  const { service_ms, database_ms } = cpuOfEach(before, rig.cpu('service'), count)
-  return service_ms + database_ms
 }
 
 /** The same creates with a webhook that listens to them, whose receiver is dead: its deliveries fail and wait. */
