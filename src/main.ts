@@ -64,8 +64,9 @@ async function start(): Promise<void> {
   const jobs = startJobs(jobConnection())
   const smtp =
     config.SMTP_PORT > 0 ? await onPort('SMTP_PORT', () => startInbound(connection(), certificate)) : undefined
-  // A connection to the database keeps the plans of all its statements, and what large mails needed.
-  giveBackAtRest(() => endConnections('idle'))
+  // A connection to the database keeps the plans of all its statements, and what large mails needed. On a cluster a new
+  // one waits for a machine that hangs, longer than a read may take.
+  giveBackAtRest(() => database.is_cluster || endConnections('idle'))
   const http = new HttpListener(app)
   await onPort('PORT', async () => http.listen(certificate))
   const metrics = await onPort('METRICS_PORT', () => startMetrics(connection()))

@@ -45,7 +45,7 @@ const WORK_S = 10
  * @param giveBack what else to free then
  * @returns ends it
  */
-export function giveBackAtRest(giveBack: () => void, look_ms = LOOK_MS, work_s = WORK_S): () => void {
+export function giveBackAtRest(giveBack: () => unknown, look_ms = LOOK_MS, work_s = WORK_S): () => void {
   let given_s = processorSeconds()
   let seen_s = given_s
   const look = () => {
