@@ -24,6 +24,8 @@ export type Side = {
   anyTicket(): string
   /** @throws Error when the answer is no success */
   send(method: string, path: string, body?: unknown): Promise<void>
+  /** Sends a POST in any organization. @returns the id of what it made @throws Error when the answer is no success */
+  request(method: string, path: string, body: object, organization_id: string): Promise<string>
   /** Sends a mail of a new sender in the session that is open. Resolves when the ticket is committed. */
   fileMail(): Promise<void>
   /** Processor time so far, in milliseconds. */
@@ -123,6 +125,19 @@ async function fillSide(url: string, service: Service, sink: SmtpSink): Promise<
     tickets,
     anyTicket: () => `/tickets/${tickets[Math.floor(Math.random() * tickets.length)]}`,
     send: async (...request) => void (await call(...request)),
+    async request(method, path, body, organization_id) {
+      const answer = await fetch(`${service.url}/api/v1${path}`, {
+        method,
+        headers: {
+          authorization: `Bearer ${service.token()}`,
+          'x-organization-id': organization_id,
+          'content-type': 'application/json',
+        },
+        body: JSON.stringify(body),
+      })
+      if (answer.status !== 201) throw new Error(`${method} ${path} answered ${answer.status}: ${await answer.text()}`)
+      return ((await answer.json()) as { data: { id: string } }).data.id
+    },
     async fileMail() {
       const filed = nextLine(service, FILED)
       const from = `${crypto.randomUUID()}@customer.example`

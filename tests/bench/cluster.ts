@@ -2,9 +2,11 @@
  * `bun run bench cluster`: how long one client waits for an answer on the cluster that CITUS_URL names, beside a plain
  * database on the server of its coordinator: machine and versions are the same, and the two take turns. Both databases
  * are made anew and removed at the end. Settings: BENCH_ROUNDS (200) of each request, BENCH_TICKETS (1000) and
- * BENCH_CONTACTS (20000) of the organization, BENCH_IDLE_MS (10000) to see what both cost without requests.
+ * BENCH_CONTACTS (20000) of the organization, BENCH_IDLE_MS (10000) to see what both cost without requests. The last
+ * row has many clients (`cluster-many.ts`).
  */
 import { startDns } from '../support/dns'
+import { measureMany } from './cluster-many'
 import { type ClusterCpu, fillContacts, fillTickets, type Side, startSides } from './cluster-sides'
 import { type Aim, aimText, printHead, printTable, printUnmet, rounded, verdict } from './report'
 
@@ -77,6 +79,7 @@ async function measureAll(coordinator_url: string): Promise<void> {
     console.log(
       `\nEach second without requests, both services: ${cpuText(PARTS_OF_CPU.map((whose) => idle[whose] * 1000))} ms`,
     )
+    await measureMany(sides)
   } finally {
     await stop()
   }

@@ -1,4 +1,4 @@
-/** Measures what the entry of a write in the audit log costs: labels made by an API key beside those made by a token. */
+/** Measures what listing a write in the audit log costs: labels made by an API key beside those made by a token. */
 import { type Cpu, cpuOfEach } from './processes'
 import { cpuText, rounded, verdict } from './report'
 import type { Rig } from './rig'

@@ -36,14 +36,15 @@ export async function measureHeld(held: Held): Promise<void> {
   await holder.end()
   await sql`vacuum outbox`
   const after = await measureFlow(held, 2 * MEASURED_S)
-  const ratio = beside.per_s / before.per_s
+  // Minutes lie between: what else the machine does changes meanwhile.
+  const ratio = beside.per_s / ((before.per_s + after.per_s) / 2)
   const growth = after.megabytes / beside.megabytes
   console.log(
-    `beside an open transaction        ${beside.per_s.toFixed(0)}/s at the end of ${HELD_S} s, before ${before.per_s.toFixed(0)}/s: ` +
-      `${rounded(ratio)}, CPU ms ${beside.cpu}, before ${before.cpu}, ${verdict('deliveries beside an open transaction', ratio, { at_least: 0.85 })}`,
+    `beside an open transaction        ${beside.per_s.toFixed(0)}/s at the end of ${HELD_S} s, before ${before.per_s.toFixed(0)}/s, after ${after.per_s.toFixed(0)}/s: ` +
+      `${rounded(ratio)} of their mean, CPU ms ${beside.cpu}, before ${before.cpu}, ${verdict('deliveries beside an open transaction', ratio, { at_least: 0.85 })}`,
   )
   console.log(
-    `after its end                     ${after.per_s.toFixed(0)}/s, CPU ms ${after.cpu}; outbox ${rounded(before.megabytes)}, ${rounded(beside.megabytes)} ` +
+    `after its end                     CPU ms ${after.cpu}; outbox ${rounded(before.megabytes)}, ${rounded(beside.megabytes)} ` +
       `and ${rounded(after.megabytes)} MB, ${verdict('growth of the outbox after an open transaction', growth, { at_most: 1.2 })}`,
   )
 }

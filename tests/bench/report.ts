@@ -9,7 +9,10 @@ export type Aim = { at_most: number } | { at_least: number }
 const unmet: string[] = []
 
 export function printHead(title: string): void {
-  console.log(`\n## ${title}\n\n${cpus().length} processors, load ${loadavg()[0]!.toFixed(1)} before it\n`)
+  const minutes = (performance.now() / 60_000).toFixed(1)
+  console.log(
+    `\n## ${title}\n\n${cpus().length} processors, load ${loadavg()[0]!.toFixed(1)} before it, ${minutes} minutes after the start\n`,
+  )
 }
 
 /** Prints rows in Markdown, with columns as wide as their widest cell. */
