@@ -1,6 +1,6 @@
 /**
- * The last row of `bun run bench cluster`: new tickets of 16 clients in 16 organizations, plain beside cluster, and what
- * bare transactions that insert the same rows lose there.
+ * The last row of `bun run bench cluster`: new tickets of 16 clients in 16 organizations, on plain PostgreSQL beside a
+ * cluster, and what bare transactions that insert the same rows lose there.
  */
 import postgres from 'postgres'
 import { newId } from '../../src/base/db/columns'
