@@ -15,9 +15,10 @@ export async function dumpSchema(sql: Sql): Promise<string> {
       select c.oid, c.relname as name,
         format(E'create table %I (\n%s\n)%s;\n', c.relname, (
           select string_agg(line, E',\n' order by place, name) from (
-            select 0 as place, to_char(attnum, '0000') as name, format('  %I %s', attname, format_type(atttypid, atttypmod))
-              || coalesce(case attgenerated when 's' then ' generated always as (' || pg_get_expr(adbin, adrelid) || ') stored'
-                else ' default ' || pg_get_expr(adbin, adrelid) end, '')
+            select 0 as place, to_char(attnum, '0000') as name, format('  %I %s%s%s', attname, format_type(atttypid, atttypmod),
+              case attstorage when 'e' then ' storage external' end,
+              case attgenerated when 's' then ' generated always as (' || pg_get_expr(adbin, adrelid) || ') stored'
+                else ' default ' || pg_get_expr(adbin, adrelid) end)
               || case when attnotnull then ' not null' else '' end as line
             from pg_attribute a left join pg_attrdef d on adrelid = attrelid and adnum = attnum
             where attrelid = c.oid and attnum > 0 and not attisdropped

@@ -955,7 +955,7 @@ CREATE TRIGGER ticket_labels_go AFTER DELETE ON ticket_labels REFERENCING OLD TA
 create table ticket_search (
   organization_id uuid not null,
   ticket_id uuid not null,
-  document tsvector not null,
+  document tsvector storage external not null,
   size integer not null,
   constraint ticket_search_organization_id_ticket_id_pk PRIMARY KEY (organization_id, ticket_id),
   constraint ticket_search_ticket_fk FOREIGN KEY (organization_id, ticket_id) REFERENCES tickets(organization_id, id) ON DELETE CASCADE

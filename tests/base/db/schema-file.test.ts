@@ -24,14 +24,14 @@ test.skipIf(!WHY_NO_CLUSTER)('a column, an index, a trigger and a function more 
   await withSession(database.target, async (sql) => {
     const before = await dumpSchema(sql)
     await sql.unsafe(`
-      alter table labels add column shade text default 'light';
+      alter table labels add column shade text storage external default 'light';
       create index labels_shade on labels (organization_id, shade);
       create function nothing() returns trigger language plpgsql as 'begin return null; end';
       create trigger labels_nothing after insert on labels execute function nothing()`)
     const lines = new Set(before.split('\n'))
     const added = (await dumpSchema(sql)).split('\n').filter((line) => line && !lines.has(line))
     expect(added.join('\n')).toMatch(
-      /shade text default 'light'[\s\S]*CREATE INDEX labels_shade[\s\S]*CREATE TRIGGER labels_nothing[\s\S]*FUNCTION nothing/,
+      /shade text storage external default 'light'[\s\S]*CREATE INDEX labels_shade[\s\S]*CREATE TRIGGER labels_nothing[\s\S]*FUNCTION nothing/,
     )
   })
 })
