@@ -74,7 +74,7 @@ export function tooWide(page: Page): Promise<string[]> {
 
 /** Buttons that open a dialog, by the beginnings of their names. */
 const OPENING =
-  /^(Add a |Delete |Edit|Erase |Inlet|Invite |Log time|Make a |Merge|New |Revoke |Send events|Set up|What )/
+  /^(Add a |Delete |Edit|Erase |Inbound webhook|Invite |Log time|Make a |Merge|New |Revoke |Send events|Set up|What )/
 
 /** Opens each kind of dialog that the page has, one after the other. @returns how many there were */
 export async function openDialogs(page: Page, look: (name: string) => Promise<void>): Promise<number> {

@@ -8,18 +8,14 @@ import { Table } from '../rows'
 import { useUsers } from '../time/use-users'
 import { Time } from '../ui/measures'
 import type { View } from '../view-types'
+import { auditEnglish } from '../words/audit-english'
 import { t } from '../words/catalogue'
 import { programOf } from './session-list'
 
-const ACTIONS = `auth.login auth.login_failed auth.logout auth.session_ended auth.password_changed auth.password_reset
-  auth.second_factor_enabled auth.second_factor_disabled auth.second_factor_reset identity_provider.updated
-  identity_provider.deleted user.identity_linked user.identity_unlinked user.created user.updated user.removed
-  user.left invitation.created invitation.resent invitation.revoked invitation.accepted invitation.declined
-  organization.updated mailbox.created mailbox.updated mailbox.deleted webhook.created webhook.updated webhook.deleted
-  webhook.replayed webhook.failed domain.created domain.updated domain.deleted api_key.created api_key.updated
-  api_key.revoked api_key.request inbound_message.raw_read inbound_message.imported inbound_message.released
-  sender_rule.created sender_rule.deleted time_entries.exported contact.exported contact.erased contact.merged
-  contact_token.created contact_token.revoked retention.updated retention.applied`.split(/\s+/)
+const ACTIONS = (Object.keys(auditEnglish) as (keyof typeof auditEnglish)[]).map((key) => ({
+  key,
+  value: key.replace('audit.', ''),
+}))
 
 export function AuditLog(view: View) {
   const { api, route } = view
@@ -35,7 +31,7 @@ export function AuditLog(view: View) {
       kind: 'choice',
       name: 'action',
       label: t('audit.what'),
-      options: [{ value: '', text: t('mail.all') }, ...ACTIONS.map((value) => ({ value, text: value }))],
+      options: [{ value: '', text: t('mail.all') }, ...ACTIONS.map(({ key, value }) => ({ value, text: t(key) }))],
     },
     { kind: 'text', name: 'resource_id', label: t('audit.resource_id') },
     { kind: 'date', name: 'created_after', label: t('time.from') },
@@ -57,7 +53,7 @@ export function AuditLog(view: View) {
             </td>
             <td dir="auto">{actor.name ?? actor.type}</td>
             <td>
-              {action}
+              <span title={action}>{wordsOf(action)}</span>
               {resource && <small>{`${resource.type} ${resource.id}`}</small>}
             </td>
             <td class="wide">{changes && <Changes changes={changes} />}</td>
@@ -71,6 +67,12 @@ export function AuditLog(view: View) {
       />
     </>
   )
+}
+
+/** An action in words; that of an operator is the name of a command. */
+function wordsOf(action: string): string {
+  const known = ACTIONS.find(({ value }) => value === action)
+  return known ? t(known.key) : action
 }
 
 /** Fields that were changed, from and to; other facts as they are. */

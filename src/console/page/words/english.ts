@@ -1,4 +1,5 @@
 /** All texts in English: the list of keys that every other language has. */
+import { auditEnglish } from './audit-english'
 import { customersEnglish } from './customers-english'
 import { formsEnglish } from './forms-english'
 import { frameEnglish } from './frame-english'
@@ -16,5 +17,6 @@ export const english = {
   ...customersEnglish,
   ...settingsEnglish,
   ...operationEnglish,
+  ...auditEnglish,
   ...mailEnglish,
 } as const

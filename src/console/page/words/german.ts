@@ -1,4 +1,5 @@
 /** All texts in German. */
+import { auditGerman } from './audit-german'
 import { customersGerman } from './customers-german'
 import { formsGerman } from './forms-german'
 import { frameGerman } from './frame-german'
@@ -19,5 +20,6 @@ export const german = {
   ...customersGerman,
   ...settingsGerman,
   ...operationGerman,
+  ...auditGerman,
   ...mailGerman,
 }
