@@ -1,6 +1,6 @@
 /** Two people in one ticket: each sees what the other does, and one who is alone asks nothing. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { enter, openTicket, type StartedConsole, startConsole, whyNoConsole } from '../support/console'
+import { enter, openTicket, type StartedConsole, sendNow, startConsole, whyNoConsole } from '../support/console'
 import { visit } from '../support/console-pages'
 import { ADMIN, until } from '../support/service'
 
@@ -96,6 +96,51 @@ describe.skipIf(whyNoConsole() !== undefined)('together', () => {
     await call('PATCH', `/tickets/${id}`, { priority: 'low' })
     await row('Fresh news', true)
     await context.close()
+  })
+
+  test('what one has written is not unread, what a customer answers is, and undoing makes unread again', async () => {
+    const call = desk.service().call
+    const subject = await desk.mail('My own words')
+    const page = await desk.open()
+    const row = (text: string, is_new: boolean) =>
+      page.locator(is_new ? '.row.is-new' : '.row:not(.is-new)', { hasText: text })
+    await openTicket(page, subject)
+    await page.getByPlaceholder('Reply to carla@customer.example').fill('Here you are.')
+    await page.getByRole('button', { name: 'Send', exact: true }).click()
+    const [{ id, updated_at }] = (await call('GET', '/tickets?search="My own words"')).body.data
+    // Times of the service are whole seconds.
+    await until('it is a later second', () => Date.now() > Date.parse(updated_at) + 1000)
+    await sendNow(page)
+    await page.getByText('The answer is sent.').waitFor()
+    await visit(page, 'tickets')
+    const times = async () => [
+      (await call('GET', `/tickets/${id}`)).body.data.updated_at,
+      await page.locator('.row', { hasText: subject }).locator('time').getAttribute('datetime'),
+    ]
+    await until('the list shows the answer', async () =>
+      (([now, shown]) => now !== updated_at && now === shown)(await times()),
+    )
+    await row(subject, false).waitFor()
+
+    await desk.mail('A newer one')
+    await row('A newer one', true).waitFor()
+    await page.locator('.row a', { hasText: 'A newer one' }).focus()
+    await page.keyboard.press('x')
+    await page.locator('.row a', { hasText: subject }).focus()
+    await page.keyboard.press('x')
+    await page.keyboard.press('p')
+    await page.locator('[popover]:popover-open .item', { hasText: 'Urgent' }).click()
+    await row('A newer one', false).waitFor()
+    await page.getByRole('button', { name: 'Undo' }).last().click()
+    await row('A newer one', true).waitFor()
+    const priority = async (text: string) => (await call('GET', `/tickets?search="${text}"`)).body.data[0].priority
+    expect([await priority('A newer one'), await priority(subject)]).toEqual(['normal', 'normal'])
+    await row(subject, false).waitFor()
+    const code = (await call('GET', `/tickets/${id}`)).body.data.code
+    await until('it is a later second', async () => Date.now() > Date.parse((await times())[0]!) + 1000)
+    await desk.mail(`Re: ${subject} [${code}]`)
+    await row(subject, true).waitFor()
+    await page.context().close()
   })
 
   test('on a phone a ticket is opened at its newest message, and tables are cards', async () => {

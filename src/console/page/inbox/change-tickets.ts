@@ -2,15 +2,17 @@
 import type { BulkResult, Ticket, TicketChanges } from '../../../desk/tickets/model'
 import type { Api } from '../api'
 import { refusalText } from '../words/catalogue'
-import { lookAfterChange } from './looked'
+import { isUnread, lookAfterChange, unlook } from './looked'
 
 export type BulkChanges = Pick<TicketChanges, 'status' | 'priority' | 'assignee_id'> & { add_label_ids?: string[] }
 
 /**
- * Changes the tickets. @returns what takes it back: each ticket gets what it had
+ * Changes the tickets. @returns what takes it back: each ticket gets what it had, and is
+ *   unread if it was
  * @throws the words for the person when some could not be changed, and Refusal
  */
 export async function changeTickets(api: Api, tickets: Ticket[], changes: BulkChanges): Promise<() => Promise<void>> {
+  const unread = tickets.filter(isUnread)
   await inBulk(api, tickets, changes)
   return async () => {
     for (const [before, group] of Map.groupBy(tickets, (ticket) => JSON.stringify(formerOf(ticket, changes)))) {
@@ -19,6 +21,7 @@ export async function changeTickets(api: Api, tickets: Ticket[], changes: BulkCh
       if (former.status) await inBulk(api, group, { status: 'open' })
       await inBulk(api, group, former)
     }
+    unlook(unread)
   }
 }
 

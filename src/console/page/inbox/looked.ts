@@ -63,6 +63,16 @@ export function lookAfterChange(before: Seen[]): void {
   for (const { id, updated_at } of before) changed.set(id, updated_at)
 }
 
+/** Makes tickets unread again, which were so before a change that the person took back. */
+export function unlook(tickets: Seen[]): void {
+  for (const { id } of tickets) {
+    changed.delete(id)
+    looked.delete(id)
+  }
+  keep()
+  looks.value++
+}
+
 /** Takes tickets as they are read: those that the person has changed are known now. */
 export function meet(tickets: Seen[]): void {
   for (const ticket of changed.size > 0 ? tickets : []) {

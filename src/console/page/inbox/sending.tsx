@@ -1,7 +1,7 @@
 /** Sends what is written: ten seconds later, and not over somebody who has written since it was begun. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Message } from '../../../desk/messages/model'
-import type { TicketWithMessages } from '../../../desk/tickets/model'
+import type { Ticket, TicketWithMessages } from '../../../desk/tickets/model'
 import { Refusal } from '../api'
 import { useCell } from '../cell'
 import { go, hrefOf } from '../route'
@@ -11,6 +11,7 @@ import { attempt, tell } from '../ui/toasts'
 import type { ComposerProps } from '../view-types'
 import { t } from '../words/catalogue'
 import { holdBack, outgoing } from './held-back'
+import { look } from './looked'
 import { nextAfter } from './neighbours'
 import type { Writing } from './writing'
 
@@ -90,7 +91,9 @@ export function useSend(props: ComposerProps, writing: Writing, is_note: boolean
 async function sendWritten({ api, ticket, reload }: ComposerProps, writing: Writing, status: NextStatus | undefined) {
   const message = await writing.send()
   const words = outcomeOf(message)
-  if (status) await api.patch(`/tickets/${ticket.id}`, { status })
+  const changed = status && (await api.patch<Ticket>(`/tickets/${ticket.id}`, { status })).data
+  // The person may have gone on to another ticket: what is one's own is no news.
+  look({ id: ticket.id, updated_at: changed?.updated_at ?? message.created_at })
   await reload()
   tell(status ? t('composer.and_is', { words: words.replace(/\.\s*$/, ''), status: t(`status.${status}`) }) : words)
 }

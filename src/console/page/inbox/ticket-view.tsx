@@ -44,6 +44,7 @@ export function TicketView(view: View & { ticket_id: string; names: Names }) {
     const done = await attempt(() =>
       patch(() => api.patch<Ticket>(`/tickets/${ticket_id}`, changes, { 'if-match': live.latest()!.etag! })),
     )
+    if (done) look(done.data)
     await live.reload()
     return done !== undefined
   }
