@@ -113,6 +113,48 @@ check(
 )
 
 check(
+  'one worker stops while the service is slow to ask: statements that wait long for others go on',
+  async () => {
+    const [tenant] = here as [Tenant]
+    const path = `/tickets/${tenant.ticket_id}`
+    const coordinator = connect()
+    // A database without Citus, whose sessions do not ask for the machines.
+    const plain = connect(new URL('/postgres', machines.url).href)
+    const worker = connect(new URL('/deskwire', machines.workers[0]!.url).href)
+    try {
+      const [asking, locking] = await Promise.all([coordinator.reserve(), worker.reserve()])
+      const [shard] = await asking<[{ name: string }]>`
+        select shard_name('tickets', get_shard_id_for_distribution_column('tickets', ${tenant.id}::uuid)) as name`
+      await locking`begin`
+      await locking`select from ${worker(shard.name)} where id = ${tenant.ticket_id} for update`
+      await asking`begin`
+      await asking`lock table pg_dist_node in access exclusive mode`
+      await away.crash()
+      await until('the question waits', async () => {
+        const asked = await plain`
+          select from pg_stat_activity where query like '%citus_check_connection_to_node%' and pid <> pg_backend_pid()
+            and wait_event_type = 'Lock' and clock_timestamp() - query_start > interval '5 seconds'`
+        return asked.length > 0
+      })
+      const sent_ms = performance.now()
+      let answer: Awaited<ReturnType<typeof ask>> | undefined
+      const waiting = ask(service, tenant.id, 'PATCH', path, { subject: 'Waits' }).then((given) => (answer = given))
+      await asking`commit`
+      await until('the service knows', async () => {
+        return (await (await fetch(`${service.url}/readyz`)).json()).machines_away === 1
+      })
+      await until('the request has waited', () => answer !== undefined || performance.now() - sent_ms > 8000)
+      expect(answer).toBeUndefined()
+      await locking`commit`
+      expect((await waiting).status).toBe(200)
+    } finally {
+      await Promise.all([coordinator, plain, worker].map((sql) => sql.end({ timeout: 0 })))
+    }
+  },
+  300_000,
+)
+
+check(
   'one worker hangs: the organizations of the other wait for seconds, and then go on',
   async () => {
     const log_start = service.output().length
@@ -285,7 +327,7 @@ async function createPerson(tenants: Tenant[]): Promise<Person> {
   const { status, body } = await ask(service, first!.id, 'POST', '/users', { email, name: 'Alan', password })
   expect(status).toBe(201)
   const { id } = body.data
-  const sql = postgres(machines.url, { max: 1, onnotice: () => {} })
+  const sql = connect()
   try {
     for (const other of others)
       await sql`insert into memberships (organization_id, user_id) values (${other.id}, ${id})`
@@ -293,6 +335,11 @@ async function createPerson(tenants: Tenant[]): Promise<Person> {
     await sql.end()
   }
   return { id, email, password, tenants }
+}
+
+/** One connection, to the coordinator unless given. */
+function connect(url = machines.url): postgres.Sql {
+  return postgres(url, { max: 1, onnotice: () => {} })
 }
 
 /** While the machine is away, a person signs in, refreshes, and works in the organizations of the others. */

@@ -12,10 +12,15 @@ type EndConnections = typeof import('../pool').endConnections
 const ASK_EVERY_MS = 3000
 /** A machine that has taken no connection within this time counts as away. */
 const CONNECT_MOST_MS = 4000
+/** A machine that was waited for as long hangs. One that refuses does so at once, or later under load. */
+const HANGS_MS = CONNECT_MOST_MS / 2
 /** A machine may stop between connection and question: then the answer never comes. */
 const ANSWER_MOST_MS = 60_000
 /** After a machine was found to hang, for so long the connections that wait for it are ended. */
 const END_SILENT_FOR_MS = 15_000
+
+/** `waited_ms`: how long the coordinator waited for it. A busy service does not lengthen that. */
+type Asked = Machine & { waited_ms: number }
 
 /**
  * Begins to watch the machines of a cluster.
@@ -39,7 +44,6 @@ export async function watchMachines(sql: Client, endConnections: EndConnections)
 
   async function look(): Promise<void> {
     const before = machinesAway()
-    const asked_ms = performance.now()
     try {
       const machines = await within(
         ANSWER_MOST_MS,
@@ -47,6 +51,11 @@ export async function watchMachines(sql: Client, endConnections: EndConnections)
         'a machine of the database stopped as it was asked',
       )
       await note(sql, machines)
+      // One that refuses connections ends the statements by itself.
+      const hangs = ({ name, is_up, waited_ms }: Asked) => !is_up && waited_ms >= HANGS_MS && !before.includes(name)
+      if (!machines.some(hangs)) return
+      endConnections('idle')
+      end_until_ms = performance.now() + END_SILENT_FOR_MS
     } catch (error) {
       // The coordinator does not answer: statements say so themselves.
       log.debug({ error: safeError(error) }, 'the machines of the database cannot be asked')
@@ -55,26 +64,26 @@ export async function watchMachines(sql: Client, endConnections: EndConnections)
         [],
       )
     }
-    const is_new = machinesAway().some((name) => !before.includes(name))
-    const took_ms = performance.now() - asked_ms
-    // One that refuses connections ends the statements by itself.
-    if (!is_new || took_ms < CONNECT_MOST_MS) return
-    endConnections('idle')
-    end_until_ms = performance.now() + END_SILENT_FOR_MS
   }
 }
 
 /**
  * Opens a connection to each machine, and keeps none: a statement on a kept one would wait for a machine that hangs.
  */
-function askMachines(sql: Client): Promise<Machine[]> {
+function askMachines(sql: Client): Promise<Asked[]> {
   return sql.begin(async (tx) => {
     await tx.unsafe(`
       set local citus.node_connection_timeout = ${CONNECT_MOST_MS}; set local citus.max_cached_conns_per_worker = 0`)
     return [
-      ...(await tx<Machine[]>`
-        select nodename || ':' || nodeport as name, citus_check_connection_to_node(nodename, nodeport) as is_up
-        from pg_dist_node where groupid > 0 and noderole = 'primary' and isactive order by name`),
+      ...(await tx<Asked[]>`
+        select name, is_up, extract(epoch from clock_timestamp() - asked_at)::float8 * 1000 as waited_ms
+        from (
+          select name, asked_at, citus_check_connection_to_node(nodename, nodeport) as is_up
+          from (
+            select nodename || ':' || nodeport as name, nodename, nodeport, clock_timestamp() as asked_at
+            from pg_dist_node where groupid > 0 and noderole = 'primary' and isactive order by name
+          ) machines
+        ) asked`),
     ]
   })
 }
