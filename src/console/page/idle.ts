@@ -1,7 +1,7 @@
 /** Pause in browsers without `requestIdleCallback`. */
 const PAUSE_MS = 100
 /** A pause in typing is at least so long. */
-const REST_MS = 500
+const REST_MS = 1000
 
 let typed_ms = Number.NEGATIVE_INFINITY
 addEventListener('keydown', () => (typed_ms = performance.now()), { capture: true })
