@@ -278,6 +278,8 @@ GET /events / 410 CURSOR_EXPIRED <- feed: what is older than the retention goes 
 GET /events / erased <- feed: an erased event stays in its place, with ids only
 GET /events/stream <- stream: a stream has its place at once, and each event in order with its cursor, as pages have it
 GET /events/stream / Last-Event-ID <- stream: it goes on behind a cursor, and Last-Event-ID goes before
+GET /events/stream / query / notices <- notices: a stream that asks for them hears who comes, writes and leaves, and no cursor moves
+GET /events/stream / query / notices / others <- notices: others hear nothing: another organization, keys, customers, other resources, refused changes, streams that do not ask
 GET /events/stream / limits <- stream: a user has ten streams at a time, an organization as many as the setting says
 PUT /tickets/:ticket_id/viewing <- viewing: viewing a ticket shows the others who have it open, by name, and who writes
 PUT /tickets/:ticket_id/viewing / counts 60 seconds <- viewing: it counts for 60 seconds, or until it is ended, and the row is removed

@@ -49,7 +49,10 @@ export async function visit(page: Page, path: string): Promise<void> {
 /** A cell of a table may be so wide, and as wide as the place of the table. */
 const MOST_OF_CELL_PX = 420
 
-/** What is wider than its place: it would be cut, or scrolled to. Tables and the pages of settings scroll. */
+/**
+ * What is wider than its place: it would be cut, or scrolled to. Tables and the pages of settings scroll, but on a
+ * phone each row of a table is a card.
+ */
 export function tooWide(page: Page): Promise<string[]> {
   return page.evaluate((most_px) => {
     const nameOf = (element: Element) => `${element.tagName}.${element.className} ${element.textContent!.slice(0, 20)}`
@@ -58,12 +61,16 @@ export function tooWide(page: Page): Promise<string[]> {
       return all.map(nameOf).at(-1) ?? ''
     }
     const wide = document.documentElement.scrollWidth > innerWidth ? ['the page'] : []
+    const has_cards = innerWidth < 500
     for (const element of document.querySelectorAll<HTMLElement>('body *')) {
       const is_scrolled = /auto|scroll/.test(getComputedStyle(element).overflowX)
       const by = element.scrollWidth - element.clientWidth
-      const may = element.matches('textarea, select, .scroll, .settings-nav')
+      const may = element.matches(`textarea, select, .settings-nav${has_cards ? '' : ', .scroll'}`)
       if (is_scrolled && by > 1 && !may) wide.push(`${nameOf(element)} by ${by}px: ${inside(element)}`)
       const place = element.matches('td') && element.closest('.scroll')
+      if (place && has_cards && !/block|none/.test(getComputedStyle(element).display)) {
+        wide.push(`${nameOf(element)} is no line of a card`)
+      }
       if (place && element.offsetWidth > Math.max(most_px, place.clientWidth)) {
         wide.push(`${nameOf(element)} has ${element.offsetWidth}px`)
       }

@@ -62,8 +62,8 @@ test('each text of the pages is there in German', async () => {
   const said = [...scripts.matchAll(/(?:(?:say|tell)\(|: )'([^']+[.?}]|[A-Z][^']+)'/g)].map(([, text]) => text!)
   const texts = [...new Set([...shown, ...said, 'admin', 'agent'])].sort()
   expect(texts.length).toBeGreaterThan(30)
-  // @ts-expect-error a script of the page, without types
-  const { german } = await import('../../../src/console/pages/files/german.js')
+  // A script of the page has no types.
+  const { german } = await import(new URL('../../../src/console/pages/files/german.js', import.meta.url).href)
   expect(texts).toEqual(Object.keys(german).sort())
 })
 

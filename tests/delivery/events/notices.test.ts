@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Sql } from 'postgres'
 import { type Client, createOrganization, expectError, startApi, stopApi } from '../../support/api'
 import { createProgram } from '../../support/api-keys'
+import { createCustomer } from '../../support/customers'
 import { templateUrl } from '../../support/database'
 import { openReader } from '../../support/event-reader'
 import { insertTicket } from '../../support/factories'
@@ -80,12 +81,13 @@ test('a draft of a program is told to all who read drafts, one of a person to th
   expect(await nextNotice(other)).toEqual(told('draft', ticket, admin.user_id))
 })
 
-test('others hear nothing: another organization, keys, other resources, refused changes, streams that do not ask', async () => {
+test('others hear nothing: another organization, keys, customers, other resources, refused changes, streams that do not ask', async () => {
   const { admin, agent, scope } = await createOrganization()
   const stranger = await createOrganization()
   const [ticket, other] = [await insertTicket(scope), await insertTicket(scope)]
   const reading = await createProgram(admin, ['tickets:read'])
   const drafting = await createProgram(admin, ['tickets:read', 'drafts:write'])
+  const customer = await createCustomer(admin)
   const readers = {
     foreign: await openWithNotices(stranger.admin),
     reading: await openWithNotices(reading),
@@ -94,6 +96,8 @@ test('others hear nothing: another organization, keys, other resources, refused 
     silent: await openReader(admin),
   }
   await readers.silent.next(1)
+  expectError(await customer.get('/events/stream?notices=true'), 401, 'INVALID_TOKEN')
+  expectError(await view(customer, ticket), 401, 'INVALID_TOKEN')
   expectError(await view(stranger.admin, ticket), 404, 'TICKET_NOT_FOUND')
   expectError(await view(reading, ticket), 403, 'FORBIDDEN')
   expectError(await agent.patch(`/drafts/${ticket.id}`, { body: 'x' }), 404, 'DRAFT_NOT_FOUND')

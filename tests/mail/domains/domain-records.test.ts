@@ -17,18 +17,17 @@ afterEach(() => {
 })
 afterAll(stopApi)
 
-const newName = () => `d${newId().slice(-12)}.desk.co`
-
-/** A domain with a mailbox that sends by a server, and a zone. */
-async function start(desk: Organization, domain: string, smtp: object | null, zone: Zone) {
-  dns = await startDns({ '*': {}, ...zone })
+/** An organization, a domain with a mailbox that sends by a server, and a zone. */
+async function start(smtp: object | null, zoneOf: (domain: string) => Zone = () => ({})) {
+  const [desk, domain] = [await createOrganization(), `d${newId().slice(-12)}.desk.co`]
+  dns = await startDns({ '*': {}, ...zoneOf(domain) })
   settings = withSettings({ DNS_SERVERS: [dns.address], SMTP_HOSTNAME: 'mx.desk.co', SMTP_TRUSTED_RELAYS: [] })
   const mailbox = await createMailbox(desk.admin, { address: `help@${domain}`, ...(smtp && { smtp }) })
   const { data } = (await desk.admin.post('/domains', { domain })).body
-  return { ...data, mailbox }
+  return { desk, domain, claim: { ...data, mailbox } }
 }
 
-async function verify({ admin }: Organization, { id, dns_record }: Awaited<ReturnType<typeof start>>) {
+async function verify({ admin }: Organization, { id, dns_record }: Awaited<ReturnType<typeof start>>['claim']) {
   dns.add({ [dns_record.name]: { TXT: [dns_record.value] } })
   expect((await admin.post(`/domains/${id}/verify`)).status).toBe(200)
 }
@@ -42,14 +41,12 @@ async function check({ agent }: Organization, { id }: { id: string }) {
 const server = (host: string) => ({ host, port: 587, security: 'starttls' })
 
 test('each record is told as it should be and as it is found', async () => {
-  const desk = await createOrganization()
-  const domain = newName()
-  const claim = await start(desk, domain, server('out.desk.co'), {
+  const { desk, domain, claim } = await start(server('out.desk.co'), (domain) => ({
     'out.desk.co': { A: ['93.184.216.34'] },
     [domain]: { MX: ['mx.elsewhere.co'], TXT: ['v=spf1 ip4:93.184.216.0/24 -all'] },
     'mx.elsewhere.co': { A: ['93.184.216.40'] },
     'mx.desk.co': { A: ['93.184.216.41'] },
-  })
+  }))
   const key = { domain, selector: 'd1' }
   expect((await desk.admin.patch(`/mailboxes/${claim.mailbox.id}`, { dkim: key })).status).toBe(200)
   dns.add({ [`d1._domainkey.${domain}`]: { TXT: ['v=DKIM1; p=another'] } })
@@ -63,11 +60,10 @@ test('each record is told as it should be and as it is found', async () => {
 })
 
 test('DNS is asked nothing about a domain that is not proven, nor by another organization or a key without the right', async () => {
-  const [desk, stranger] = [await createOrganization(), await createOrganization()]
-  const domain = newName()
-  const claim = await start(desk, domain, server('out.desk.co'), {
+  const stranger = await createOrganization()
+  const { desk, claim } = await start(server('out.desk.co'), (domain) => ({
     [domain]: { MX: ['mx.desk.co'], TXT: ['v=spf1 -all'] },
-  })
+  }))
   const { MX, SPF, DMARC } = await check(desk, claim)
   for (const record of [MX, SPF, DMARC]) expect(record).toMatchObject({ state: 'left', found: null })
   expect(SPF.value).toBe('v=spf1 a:out.desk.co ~all')
@@ -78,12 +74,10 @@ test('DNS is asked nothing about a domain that is not proven, nor by another org
 })
 
 test('what addresses names inside have is not told by what fits, and no key of another domain is looked up', async () => {
-  const desk = await createOrganization()
-  const domain = newName()
-  const claim = await start(desk, domain, server('db.internal'), {
+  const { desk, claim } = await start(server('db.internal'), (domain) => ({
     'db.internal': { A: ['10.1.2.3'] },
     [domain]: { MX: ['db.internal'], TXT: ['v=spf1 ip4:10.1.2.3 a:db.internal/32 -all'] },
-  })
+  }))
   const key = { domain: 'corp.internal', selector: 'd1' }
   await desk.admin.patch(`/mailboxes/${claim.mailbox.id}`, { dkim: key })
   dns.add({ 'd1._domainkey.corp.internal': { TXT: ['a secret of others'] } })
@@ -95,9 +89,7 @@ test('what addresses names inside have is not told by what fits, and no key of a
 })
 
 test('dead DNS is said, and a mailbox that sends nothing needs MX alone', async () => {
-  const desk = await createOrganization()
-  const domain = newName()
-  const claim = await start(desk, domain, null, {})
+  const { desk, claim } = await start(null)
   await verify(desk, claim)
   expect(Object.keys(await check(desk, claim))).toEqual(['MX'])
   dns.die()
