@@ -45,17 +45,17 @@ const ROWS: Row[] = [
   },
   {
     name: '500 kB of words, 20 sessions',
-    load: { messages: MESSAGES / 20, bytes: LARGE_BYTES, sessions: 20, connections: 'kept', content: 'words' },
+    load: { messages: MESSAGES / 40, bytes: LARGE_BYTES, sessions: 20, connections: 'kept', content: 'words' },
     cpu: { at_most: 15 },
   },
   {
     name: '500 kB of words in HTML, 20 sessions',
-    load: { messages: MESSAGES / 20, bytes: LARGE_BYTES, sessions: 20, connections: 'kept', content: 'HTML' },
+    load: { messages: MESSAGES / 40, bytes: LARGE_BYTES, sessions: 20, connections: 'kept', content: 'HTML' },
     cpu: { at_most: 25 },
   },
   {
     name: '5 kB, 1 session, a new connection for each',
-    load: { messages: MESSAGES / 20, bytes: SMALL_BYTES, sessions: 1, connections: 'new' },
+    load: { messages: Math.ceil(MESSAGES / 80), bytes: SMALL_BYTES, sessions: 1, connections: 'new' },
   },
   {
     name: '24 of 25 MB, 4 sessions',
