@@ -2,7 +2,7 @@
 
 /** Time without large work, after which nothing refers to the bytes of the last one any more. */
 const QUIET_MS = 2000
-/** A second collection finds what the first one still saw on the stack. */
+/** A second collection finds what the first one still saw on the stack, and what work has left that ended later. */
 const ROUNDS = 2
 
 /**
@@ -48,12 +48,17 @@ const WORK_S = 10
 export function giveBackAtRest(giveBack: () => unknown, look_ms = LOOK_MS, work_s = WORK_S): () => void {
   let given_s = processorSeconds()
   let seen_s = given_s
+  let rounds = 0
   const look = () => {
     const now_s = processorSeconds()
     const is_resting = now_s - seen_s < (REST_SHARE * look_ms) / 1000
     seen_s = now_s
-    if (!is_resting || now_s - given_s < work_s) return
-    giveBack()
+    if (!is_resting) return
+    if (now_s - given_s >= work_s) {
+      rounds = ROUNDS
+      giveBack()
+    }
+    if (rounds-- <= 0) return
     Bun.gc(true)
     Bun.shrink()
     given_s = seen_s = processorSeconds()
