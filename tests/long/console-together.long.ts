@@ -129,6 +129,8 @@ describe.skipIf(whyNoConsole() !== undefined)('together', () => {
 
     await desk.mail('A newer one')
     await row('A newer one', true).waitFor()
+    const since_ms = Date.now()
+    await until('it is a later second', () => Date.now() > since_ms + 1000)
     await page.locator('.row a', { hasText: 'A newer one' }).focus()
     await page.keyboard.press('x')
     await page.locator('.row a', { hasText: subject }).focus()
