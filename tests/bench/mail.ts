@@ -10,7 +10,7 @@ import { type Cpu, cpuOf, cpuOfEach, type Memory, treeOf } from './processes'
 import { type Aim, aimText, cpuText, printHead, printTable, rounded, verdict } from './report'
 import type { Rig } from './rig'
 import { loadPlace, untilFiled } from './settled'
-import { SMTP_GENERATOR, type SmtpLoad, sendSmtpLoad } from './smtp-load'
+import { SMTP_GENERATOR, type SmtpLoad, sendSmtpLoad, writeBody } from './smtp-load'
 import { tenantMailbox } from './volume/tenants'
 
 const MESSAGES = Number(process.env.BENCH_MESSAGES ?? 4000)
@@ -18,6 +18,8 @@ const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3)
 const SMALL_BYTES = 5000
 const LARGE_BYTES = 500_000
 const HUGE_BYTES = 25_000_000
+/** Texts of a mail in plain text that are kept: body, HTML and reply, of the message and in its event. */
+const KEPT_TEXTS = 6
 /** Between two looks at the memory, each of which takes 10 ms of a processor. */
 const WATCH_MS = 200
 
@@ -37,6 +39,10 @@ const ROWS: Row[] = [
     load: { messages: MESSAGES, bytes: SMALL_BYTES, sessions: 20, connections: 'kept' },
     cpu: { at_most: 2.4 },
     beside_postfix: { at_least: 0.75 },
+  },
+  {
+    name: '5 kB of words, 20 sessions',
+    load: { messages: MESSAGES / 2, bytes: SMALL_BYTES, sessions: 20, connections: 'kept', content: 'words' },
   },
   {
     name: '5 kB, 1 session',
@@ -90,6 +96,19 @@ export async function benchMail(rig: Rig): Promise<void> {
     [...header, 'CPU ms service + database', 'aim', '', 'bare CPU ms', 'CPU ms generator', 'peak MB', ''],
     printed,
   )
+  const database_ms = rounded(await insertTexts(rig, writeBody({ bytes: LARGE_BYTES, content: 'words' })))
+  console.log(
+    `\nPostgreSQL alone takes ${database_ms} ms to insert ${KEPT_TEXTS} texts of 500 kB of words, which a mail of it has.`,
+  )
+}
+
+/** @returns processor time of the database for the texts of a mail */
+async function insertTexts(rig: Rig, text: string): Promise<number> {
+  const before = rig.cpu('service')
+  const texts = text.repeat(KEPT_TEXTS)
+  for (let mail = 0; mail < 20; mail++)
+    await rig.sql`insert into bench_commits values (${crypto.randomUUID()}, ${texts})`
+  return cpuOfEach(before, rig.cpu('service'), 20).database_ms
 }
 
 /** @returns the row of the product, and that of Postfix */

@@ -36,7 +36,8 @@ function paragraph([first = '', second = '', link = '', cell = '']: string[]): s
   )
 }
 
-function writeBody({ bytes, content }: SmtpLoad): string {
+/** Writes the body of what the tests' client sends: the same words in each run. */
+export function writeBody({ bytes, content }: Pick<SmtpLoad, 'bytes' | 'content'>): string {
   const words = zipfText(startRandom(), bytes / WORD_BYTES)
   const lines = words.match(/.{1,72}(?: |$)/g)!
   if (content !== 'HTML') return lines.join('\r\n').slice(0, bytes)

@@ -121,7 +121,9 @@ export function startVector(prefix: string, limit: number) {
       return true
     },
     finish(): SearchVector {
-      const entries = [...positions].map(([word, at]) => `${lexeme(prefix, word)}:${at.join(',')}`)
+      // Words of a text and codes hold nothing that must be escaped.
+      const start = lexeme(prefix, '').slice(0, -1)
+      const entries = [...positions].map(([word, at]) => `${start}${word}':${at.length === 1 ? at[0] : at.join(',')}`)
       return { vector: [...entries, ...[...facets].map((word) => lexeme(prefix, word))].join(' '), size }
     },
   }
