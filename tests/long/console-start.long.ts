@@ -1,6 +1,8 @@
 /** Leads a new admin in the console from nothing to real mail, out and back. */
 import { expect, test } from 'bun:test'
 import { openPart, startConsole, whyNoConsole } from '../support/console'
+import { visit } from '../support/console-pages'
+import { startDns } from '../support/dns'
 
 const reason = whyNoConsole()
 if (reason) console.warn(`The first steps are not gone in a browser: ${reason}`)
@@ -46,6 +48,45 @@ test.skipIf(reason !== undefined)('the first steps end with mail that came in, w
     await page.getByLabel('Email', { exact: true }).fill('bea@desk.example')
     await page.getByRole('button', { name: 'Invite somebody' }).click()
     await page.getByText('5 of 5 done').waitFor()
+    expect(desk.faults).toEqual([])
+  } finally {
+    await desk.stop()
+  }
+})
+
+test.skipIf(reason !== undefined)('the records of a proven domain are checked, in both languages', async () => {
+  using dns = await startDns({
+    '*': {},
+    'desk.example': { MX: ['mx.elsewhere.co'] },
+    'mx.elsewhere.co': { A: ['93.184.216.40'] },
+    'mx.desk.co': { A: ['93.184.216.41'] },
+    '_dmarc.desk.example': { TXT: ['v=DMARC1; p=reject'] },
+  })
+  const desk = await startConsole(() => ({ DNS_SERVERS: dns.address, SMTP_HOSTNAME: 'mx.desk.co' }))
+  try {
+    const { call } = desk.service()
+    const [{ id }] = (await call('GET', '/mailboxes')).body.data
+    const dkim = { domain: 'desk.example', selector: 'd1' }
+    await call('PATCH', `/mailboxes/${id}`, { dkim })
+    const claim = (await call('POST', '/domains', { domain: 'desk.example' })).body.data
+    dns.add({ [claim.dns_record.name]: { TXT: [claim.dns_record.value] } })
+    expect((await call('POST', `/domains/${claim.id}/verify`)).status).toBe(200)
+    const [page, german] = [await desk.open(), await desk.open({ locale: 'de-DE' })]
+    for (const one of [page, german]) await visit(one, 'settings/start')
+    const shows = (one: typeof page, name: string, ...texts: string[]) =>
+      Promise.all(texts.map((text) => one.getByRole('row', { name }).getByText(text).first().waitFor()))
+    await shows(page, 'Where mail goes', 'something else is there', 'mx.elsewhere.co', '10 mx.desk.co.')
+    await shows(page, 'Who sends (SPF)', 'not found', 'Receivers may take your answers for forged.')
+    await shows(page, 'Signature (DKIM)', 'not found', 'Signatures of answers fail.')
+    await shows(page, 'Policy (DMARC)', 'as it should be')
+    await shows(german, 'Wohin Mail geht', 'dort steht etwas anderes', 'Gefunden:')
+    await shows(german, 'Wer sendet (SPF)', 'nicht gefunden', 'Empfänger können Ihre Antworten für gefälscht halten.')
+    await shows(german, 'Signatur (DKIM)', 'nicht gefunden', 'Signaturen der Antworten schlagen fehl.')
+    await shows(german, 'Richtlinie (DMARC)', 'wie es sein soll')
+
+    const asked = german.waitForResponse(/\/records$/)
+    await german.getByRole('button', { name: 'Signatur (DKIM) prüfen' }).click()
+    expect((await asked).status()).toBe(200)
     expect(desk.faults).toEqual([])
   } finally {
     await desk.stop()
