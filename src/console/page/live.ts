@@ -2,6 +2,7 @@
  * Data that stays as new as the service's while the page is seen: it is read again when an event is about it, and every
  * few seconds while no events come.
  */
+import type { RefObject } from 'preact'
 import { useCallback, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Refusal } from './api'
 import { following, noticing, onEvent, type Told } from './events'
@@ -78,16 +79,7 @@ export function useLive<T>(
 
   const period = typeof every_ms === 'number' ? every_ms : 0
   // Asks before the page is painted: the answer comes a frame earlier.
-  useLayoutEffect(
-    () =>
-      keepNew(
-        reload,
-        () => resting.current(),
-        () => judging.current,
-        period || EVERY_MS,
-      ),
-    [key, period, reload],
-  )
+  useLayoutEffect(() => keepNew(reload, resting, judging, period || EVERY_MS), [key, period, reload])
 
   const is_now = state.key === key
   return { value: is_now ? state.value : undefined, error: is_now ? state.error : undefined, latest, reload }
@@ -96,8 +88,8 @@ export function useLive<T>(
 /** Reads at once, and again and again. @returns what ends it */
 function keepNew(
   reload: (signal: AbortSignal) => Promise<void>,
-  rest_ms: () => number,
-  judge: () => ((told: Told) => boolean) | undefined,
+  resting: RefObject<() => number>,
+  judging: RefObject<((told: Told) => boolean) | undefined>,
   most_busy_ms: number,
 ): () => void {
   const stop = new AbortController()
@@ -107,7 +99,7 @@ function keepNew(
   let busy_ms = BUSY_MS
   const plan = () => {
     clearTimeout(timer)
-    if (!stop.signal.aborted) timer = setTimeout(round, rest_ms())
+    if (!stop.signal.aborted) timer = setTimeout(round, resting.current!())
   }
   const round = async () => {
     clearTimeout(timer)
@@ -118,7 +110,7 @@ function keepNew(
     plan()
   }
   const onTold = (told: Told | undefined) => {
-    const isAbout = judge()
+    const isAbout = judging.current
     if (soon || !isAbout || (told && !isAbout(told))) return
     const passed_ms = performance.now() - read_ms
     busy_ms = passed_ms < 2 * busy_ms ? Math.min(2 * busy_ms, most_busy_ms) : BUSY_MS
