@@ -18,7 +18,7 @@ import { Split } from './splitting'
 /** Each message is a document of its own: hundreds of them at once would be slow. */
 const SHOWN = 30
 /** So many more at a time: they are put into the page in one task. */
-const MORE = 15
+const MORE = 10
 
 export function Conversation(view: View & { ticket: TicketWithMessages; reload: () => Promise<void> }) {
   const { api, ticket, reload } = view
