@@ -6,6 +6,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import postgres from 'postgres'
+import { errorsIn } from '../../../src/base/db/embedded/data-directory'
 import { EmbeddedError } from '../../../src/base/db/embedded/faults'
 import { lockHolder } from '../../../src/base/db/embedded/file-lock'
 import { prepareHome } from '../../../src/base/db/embedded/home'
@@ -34,6 +35,16 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const child of children) if (child.exitCode === null && child.signalCode === null) await kill(child, 'SIGTERM')
   fs.rmSync(base, { recursive: true, force: true })
+})
+
+test('why the server ended is not what it answered to those who asked before', () => {
+  const output = [
+    '2026-01-01 [12] FATAL:  the database system is not accepting connections',
+    '2026-01-01 [10] FATAL:  recovery ended before configured recovery target was reached',
+    '2026-01-01 [13] FATAL:  the database system is not accepting connections',
+    '2026-01-01 [13] DETAIL:  Hot standby mode is disabled.',
+  ]
+  expect(errorsIn(output.join('\n'))).toEqual(['recovery ended before configured recovery target was reached'])
 })
 
 test('a restart keeps the data, which is reachable through a private socket only, whatever its path is called', async () => {

@@ -64,9 +64,15 @@ function createData(home: Home, programs: string, settings: Settings): void {
   })
 }
 
-/** The lines that PostgreSQL's programs mark as errors; the last line when no line is marked. */
+/**
+ * The lines that PostgreSQL's programs mark as errors; the last line when no line is marked. What the server answers
+ * to those who ask before it is ready is none.
+ */
 export function errorsIn(output: string): string[] {
-  const lines = output.trim().split('\n')
+  const lines = output
+    .trim()
+    .split('\n')
+    .filter((line) => !line.includes('FATAL:  the database system is '))
   const errors = lines.filter((line) => /(FATAL|PANIC|error):/.test(line))
   return (errors.length > 0 ? errors : lines.slice(-1)).map((line) => line.replace(/^.*?(FATAL|PANIC|error):\s*/, ''))
 }
