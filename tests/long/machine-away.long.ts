@@ -68,6 +68,9 @@ beforeEach(async () => {
   held.clear()
   away?.thaw()
   await away?.start()
+  await until('all machines are there', async () => {
+    return !away || !(await (await fetch(`${service.url}/readyz`)).json()).machines_away
+  })
 })
 
 check(
