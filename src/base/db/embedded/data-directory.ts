@@ -65,8 +65,8 @@ function createData(home: Home, programs: string, settings: Settings): void {
 }
 
 /**
- * The lines that PostgreSQL's programs mark as errors; the last line when no line is marked. What the server answers
- * to those who ask before it is ready is none.
+ * The lines that PostgreSQL's programs mark as errors; the last line when no line is marked. Connections that a server
+ * refuses before it is ready are left out.
  */
 export function errorsIn(output: string): string[] {
   const lines = output
