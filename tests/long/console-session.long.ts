@@ -140,7 +140,7 @@ describe.skipIf(whyNoConsole() !== undefined)('the session', () => {
       channel.postMessage('ask')
       channel.postMessage('out')
     }, CHANNEL)
-    // What the console answers to one of its own tabs comes later.
+    // The console answers its own tab after it has heard the other page.
     const tab = await another(page)
     await goesOn(tab)
     await portal.evaluate((name) => new BroadcastChannel(name).postMessage('the end'), CHANNEL)

@@ -7,8 +7,7 @@ import { isUnread, lookAfterChange, unlook } from './looked'
 export type BulkChanges = Pick<TicketChanges, 'status' | 'priority' | 'assignee_id'> & { add_label_ids?: string[] }
 
 /**
- * Changes the tickets. @returns what takes it back: each ticket gets what it had, and is
- *   unread if it was
+ * Changes the tickets. @returns what takes it back: each ticket gets what it had, and is unread if it was
  * @throws the words for the person when some could not be changed, and Refusal
  */
 export async function changeTickets(api: Api, tickets: Ticket[], changes: BulkChanges): Promise<() => Promise<void>> {

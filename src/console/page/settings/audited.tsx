@@ -12,10 +12,7 @@ import { auditEnglish } from '../words/audit-english'
 import { t } from '../words/catalogue'
 import { programOf } from './session-list'
 
-const ACTIONS = (Object.keys(auditEnglish) as (keyof typeof auditEnglish)[]).map((key) => ({
-  key,
-  value: key.replace('audit.', ''),
-}))
+const KEYS = Object.keys(auditEnglish) as (keyof typeof auditEnglish)[]
 
 export function AuditLog(view: View) {
   const { api, route } = view
@@ -31,7 +28,10 @@ export function AuditLog(view: View) {
       kind: 'choice',
       name: 'action',
       label: t('audit.what'),
-      options: [{ value: '', text: t('mail.all') }, ...ACTIONS.map(({ key, value }) => ({ value, text: t(key) }))],
+      options: [
+        { value: '', text: t('mail.all') },
+        ...KEYS.map((key) => ({ value: key.replace('audit.', ''), text: t(key) })),
+      ],
     },
     { kind: 'text', name: 'resource_id', label: t('audit.resource_id') },
     { kind: 'date', name: 'created_after', label: t('time.from') },
@@ -71,8 +71,8 @@ export function AuditLog(view: View) {
 
 /** An action in words; that of an operator is the name of a command. */
 function wordsOf(action: string): string {
-  const known = ACTIONS.find(({ value }) => value === action)
-  return known ? t(known.key) : action
+  const key = KEYS.find((one) => one === `audit.${action}`)
+  return key ? t(key) : action
 }
 
 /** Fields that were changed, from and to; other facts as they are. */
