@@ -8,7 +8,7 @@ import { insertRows } from '../../src/base/db/insert-rows'
 import type { Sql } from '../../src/base/db/transact'
 import { together } from '../../src/base/scope'
 import type { Side } from './cluster-sides'
-import { rounded, verdict } from './report'
+import { median, rounded, verdict } from './report'
 
 const ORGANIZATIONS = 16
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 5)
@@ -105,8 +105,4 @@ async function insertAgain(sql: postgres.Sql, rows: Place['rows']): Promise<void
   await sql.begin((tx) =>
     together(rows.map(([table, row]) => insertRows(tx as unknown as Sql, table, [renewed(table, row)]))),
   )
-}
-
-function median(values: number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
 }

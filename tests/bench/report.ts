@@ -57,3 +57,8 @@ export function printUnmet(): void {
 function widthOf(cell: string): number {
   return Bun.stringWidth(cell)
 }
+
+/** The middle of the values, the upper one of two. */
+export function median(values: number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
+}

@@ -8,7 +8,7 @@ import postgres from 'postgres'
 import { startEmbedded } from '../../src/base/db/embedded/supervise'
 import { startService } from '../support/service'
 import { cpuOf, memoryOf, treeOf } from './processes'
-import { aimText, printHead, printTable, rounded, verdict } from './report'
+import { aimText, median, printHead, printTable, rounded, verdict } from './report'
 
 const STREAMS = Number(process.env.BENCH_STREAMS ?? 1000)
 const EVENTS = Number(process.env.BENCH_EVENTS ?? 2_000_000)
@@ -133,10 +133,6 @@ async function measurePages(): Promise<void> {
 async function timed<T>(work: () => Promise<T>): Promise<[T, number]> {
   const begun_ms = performance.now()
   return [await work(), performance.now() - begun_ms]
-}
-
-function median(values: number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
 }
 
 function print(rows: [string, number, { at_most: number } | undefined][]): void {

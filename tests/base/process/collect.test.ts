@@ -15,6 +15,13 @@ afterEach(stopApi)
 
 test('when work has ended, a connection that is idle is replaced, once, and one in a transaction is not', async () => {
   let given = 0
+  let looks = 0
+  // Gives back at each look.
+  const stopLooks = giveBackAtRest(() => looks++, LOOK_MS, 0)
+  const someLooks = async () => {
+    const before = looks
+    await until('it has looked some times', () => looks >= before + 4)
+  }
   const stop = giveBackAtRest(
     () => {
       given++
@@ -25,7 +32,7 @@ test('when work has ended, a connection that is idle is replaced, once, and one 
   )
   try {
     const first = await backend()
-    await Bun.sleep(3 * LOOK_MS)
+    await someLooks()
     expect([given, await backend()]).toEqual([0, first])
 
     await driverPool().begin(async (sql) => {
@@ -43,10 +50,11 @@ test('when work has ended, a connection that is idle is replaced, once, and one 
     await until('it has given back again', () => given === 2)
     const second = await backend()
     expect(second).not.toBe(first)
-    await Bun.sleep(3 * LOOK_MS)
+    await someLooks()
     expect([given, await backend()]).toEqual([2, second])
   } finally {
     stop()
+    stopLooks()
   }
 })
 
