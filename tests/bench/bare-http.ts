@@ -1,12 +1,14 @@
 /**
- * The bare limits of HTTP: the same reads and commits with nothing around them, in a separate process. `/read` calls
- * the product's own read without a step of its pipeline.
+ * The bare limits of HTTP: the same reads and commits with nothing around them, in a separate process. `/read` and
+ * `/create` call the product's own work without a step of its pipeline.
  */
 import postgres from 'postgres'
-import { connectDatabase, readingOf } from '../../src/base/db/pool'
+import { connectDatabase, connection, readingOf } from '../../src/base/db/pool'
 import { type Scope, SYSTEM } from '../../src/base/scope'
 import { useSecrets } from '../../src/base/secrets'
+import { createTicket } from '../../src/desk/tickets/create-ticket'
 import { listTickets } from '../../src/desk/tickets/list'
+import type { NewTicket } from '../../src/desk/tickets/model'
 import { getTicket } from '../../src/desk/tickets/queries'
 
 /** As the pool of the service. */
@@ -57,6 +59,10 @@ const server = Bun.serve({
       Response.json(await listTickets(scopeOf(params.organization_id), {})),
     '/read/:organization_id/:id': async ({ params }) =>
       Response.json({ data: (await getTicket(scopeOf(params.organization_id), params.id)).ticket }),
+    '/create/:organization_id': async (request) => {
+      const scope: Scope = { ...connection(), organization_id: request.params.organization_id, actor: SYSTEM }
+      return Response.json({ data: await createTicket(scope, (await request.json()) as NewTicket) })
+    },
     // The keys are the body: an address would be too long for all companies of a summary.
     '/rows/:table/:organization_id': async (request) => {
       const { table, organization_id } = request.params
