@@ -28,10 +28,11 @@ RUN echo "$COMMIT" > src/commit
 RUN mkdir -m 0770 /data && chown bun:0 /data
 USER bun
 # The volume can be written where the root cannot: large mail waits there until it is signed.
-# The last two are what src/launch.sh sets, which says why.
+# The last three are what src/launch.sh sets, which says why.
 ENV DATA_DIR=/data \
   TMPDIR=/data \
   BUN_CONFIG_MAX_HTTP_REQUESTS=2048 \
+  UV_THREADPOOL_SIZE=16 \
   BUN_JSC_forceRAMSize=536870912
 VOLUME /data
 EXPOSE 3000 2525

@@ -87,7 +87,7 @@ export async function startRig(dir: string, data_set: string, sizes: number[]): 
 
 /** Starts the service with what the launcher sets for it, such as the limit after which garbage is collected. */
 export async function startAsOperator(data_dir: string): Promise<Service> {
-  const launched = Object.entries(process.env).filter(([name]) => name.startsWith('BUN_'))
+  const launched = Object.entries(process.env).filter(([name]) => /^(BUN|UV)_/.test(name))
   const service = await startService({
     ...(Object.fromEntries(launched) as Record<string, string>),
     DATA_DIR: data_dir,

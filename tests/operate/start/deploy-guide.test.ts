@@ -14,7 +14,7 @@ const GUIDE = read('src/guide/deploy.md')
 const STOP_SECONDS = 30
 /** Not settings of ours: the runtime reads them. Large mail that gets a signature is written to a file in TMPDIR. */
 const OF_THE_RUNTIME = ['TMPDIR']
-const BUN_SETTINGS = ['BUN_CONFIG_MAX_HTTP_REQUESTS=2048', 'BUN_JSC_forceRAMSize=536870912']
+const BUN_SETTINGS = ['BUN_CONFIG_MAX_HTTP_REQUESTS=2048', 'UV_THREADPOOL_SIZE=16', 'BUN_JSC_forceRAMSize=536870912']
 
 type Environment = Record<string, string>
 type Compose = { services: { desk: { environment: Environment; stop_grace_period: string } } }

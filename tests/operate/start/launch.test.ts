@@ -16,8 +16,8 @@ onStopRequest((signal) => {
   console.log(signal)
   if (signal === 'SIGTERM') process.exit(7)
 })
-const { BUN_CONFIG_MAX_HTTP_REQUESTS, BUN_JSC_forceRAMSize } = process.env
-const settings = { BUN_CONFIG_MAX_HTTP_REQUESTS, BUN_JSC_forceRAMSize }
+const { BUN_CONFIG_MAX_HTTP_REQUESTS, UV_THREADPOOL_SIZE, BUN_JSC_forceRAMSize } = process.env
+const settings = { BUN_CONFIG_MAX_HTTP_REQUESTS, UV_THREADPOOL_SIZE, BUN_JSC_forceRAMSize }
 console.log(JSON.stringify({ value, args: process.argv.slice(2), pid: process.pid, ...settings }))
 if (process.argv[2] === 'serve') setInterval(() => {}, 60_000)
 else if (process.argv[2] === 'read') process.stdin.pipe(process.stdout).on('finish', () => process.exit(0))
@@ -60,6 +60,7 @@ for (const [name, program] of Object.entries({ bun: process.execPath, node: Bun.
       args: ['a', 'b c'],
       pid,
       BUN_CONFIG_MAX_HTTP_REQUESTS: '2048',
+      UV_THREADPOOL_SIZE: '16',
       BUN_JSC_forceRAMSize: '536870912',
     })
   })
@@ -217,7 +218,13 @@ test.skipIf(!node || process.platform !== 'linux')('a fetched Bun that is not th
 
 /** `npm_execpath` is how `bun run` says which Bun it is: in Node the launcher uses that one. */
 const environment: NodeJS.ProcessEnv = { ...process.env, npm_execpath: process.execPath, FORCE_COLOR: '0' }
-const UNSET = ['NODE_ENV', 'BUN_CONFIG_MAX_HTTP_REQUESTS', 'BUN_JSC_forceRAMSize', 'npm_lifecycle_event']
+const UNSET = [
+  'NODE_ENV',
+  'BUN_CONFIG_MAX_HTTP_REQUESTS',
+  'UV_THREADPOOL_SIZE',
+  'BUN_JSC_forceRAMSize',
+  'npm_lifecycle_event',
+]
 // The test runner's --no-orphans, which kills at once, is inherited through this one.
 for (const name of [...UNSET, 'BUN_FEATURE_FLAG_NO_ORPHANS']) delete environment[name]
 
