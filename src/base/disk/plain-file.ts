@@ -3,7 +3,7 @@
  * not a file (a device, a pipe, a socket) counts as missing. A hard link is the file itself.
  */
 import { constants } from 'node:fs'
-import { type FileHandle, lstat, open } from 'node:fs/promises'
+import { type FileHandle, lstat, open, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 
 const { O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_TRUNC, O_WRONLY } = constants
@@ -27,10 +27,12 @@ export async function placeBelow(root: string, name: string): Promise<string> {
   return path.join(root, name)
 }
 
+/** Without O_NONBLOCK, opening a pipe waits for somebody who writes to it. */
+const TO_READ = O_RDONLY | O_NOFOLLOW | O_NONBLOCK
+
 /** Opens a file for reading. @throws ENOENT also for what is no plain file */
 export async function openPlain(file: string): Promise<FileHandle> {
-  // Without O_NONBLOCK, opening a pipe waits for somebody who writes to it.
-  const handle = await open(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch((error) => {
+  const handle = await open(file, TO_READ).catch((error) => {
     throw ['ELOOP', 'EMLINK', 'ENXIO'].includes(error.code) ? noPlainFile(file) : error
   })
   if ((await handle.stat()).isFile()) return handle
@@ -38,9 +40,22 @@ export async function openPlain(file: string): Promise<FileHandle> {
   throw noPlainFile(file)
 }
 
+/** Reads a whole file, by two calls of the system's threads. @throws ENOENT also for what is no plain file */
+export async function readPlain(file: string): Promise<Uint8Array> {
+  if (!(await lstat(file)).isFile()) throw noPlainFile(file)
+  return readFile(file, { flag: TO_READ })
+}
+
+const TO_WRITE = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK
+
 /** Opens a file for writing from its beginning; makes it when there is none. @throws ELOOP, ENXIO for no plain file */
 export function openToWrite(file: string): Promise<FileHandle> {
-  return open(file, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK, 0o600)
+  return open(file, TO_WRITE, 0o600)
+}
+
+/** Writes a whole file and flushes it, by one call of the system's threads. @throws as `openToWrite` does */
+export function writePlain(file: string, bytes: Uint8Array): Promise<void> {
+  return writeFile(file, bytes, { flag: TO_WRITE, mode: 0o600, flush: true })
 }
 
 /**

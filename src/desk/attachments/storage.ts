@@ -7,7 +7,7 @@ import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { file, S3Client, type S3Options } from 'bun'
 import { config } from '../../base/config'
-import { openPlain, openToWrite, placeBelow } from '../../base/disk/plain-file'
+import { openPlain, openToWrite, placeBelow, readPlain, writePlain } from '../../base/disk/plain-file'
 import { noteMade } from '../../base/process/collect'
 import { onlyKnownKeys } from './storage-key'
 import type { ByteRange, Bytes, Store, Stored } from './store'
@@ -39,17 +39,11 @@ export function fileStore(root: string, after_fault: 'remove' | 'leave' = 'remov
   return {
     async put(key, bytes) {
       const target = await placeBelow(root, key)
-      const folder = path.dirname(target)
       const partial = `${target}.partial`
       try {
-        const handle = await openToWrite(partial).catch(async (error) => {
-          if (error.code !== 'ENOENT') throw error
-          await makeFolder(folder)
-          return openToWrite(partial)
-        })
-        const stored = await writeFile(handle, bytes)
+        const stored = await writeBytes(partial, bytes)
         await rename(partial, target)
-        await flushFolder(folder)
+        await flushFolder(path.dirname(target))
         return stored
       } catch (error) {
         const left = after_fault === 'leave' ? [partial] : [partial, target]
@@ -65,8 +59,7 @@ export function fileStore(root: string, after_fault: 'remove' | 'leave' = 'remov
     },
 
     async read(key) {
-      const handle = await openPlain(await placeBelow(root, key))
-      return handle.readFile().finally(() => handle.close())
+      return readPlain(await placeBelow(root, key))
     },
 
     fileOf: (key) => placeBelow(root, key),
@@ -147,21 +140,39 @@ async function makeFolder(folder: string): Promise<void> {
   }
 }
 
-/** Writes bytes, flushes them and closes the file. */
-async function writeFile(handle: FileHandle, bytes: Bytes): Promise<Stored> {
+/** Writes bytes to a file and flushes it: by one call what comes in one piece, as most mail does. */
+async function writeBytes(name: string, bytes: Bytes): Promise<Stored> {
+  const counter = startCount()
+  let handle: FileHandle | undefined
+  let last: Uint8Array = new Uint8Array()
   try {
-    const counter = startCount()
     for await (const chunk of chunksOf(bytes)) {
       counter.add(chunk)
-      await writeAll(handle, chunk)
+      if (last.length > 0) {
+        handle ??= await inFolderOf(name, () => openToWrite(name))
+        await writeAll(handle, last)
+      }
+      last = chunk
       // A chunk of mail was joined of smaller ones, which are garbage as well.
       noteMade(2 * chunk.length)
     }
-    await handle.sync()
+    if (handle) {
+      await writeAll(handle, last)
+      await handle.sync()
+    } else await inFolderOf(name, () => writePlain(name, last))
     return counter.result()
   } finally {
-    await handle.close()
+    await handle?.close()
   }
+}
+
+/** Makes the folder of a file when it is missing. */
+function inFolderOf<T>(name: string, open: () => Promise<T>): Promise<T> {
+  return open().catch(async (error) => {
+    if (error.code !== 'ENOENT') throw error
+    await makeFolder(path.dirname(name))
+    return open()
+  })
 }
 
 /** Writes until all is written: when the disk is nearly full, one call may take less than it was given. */

@@ -96,6 +96,8 @@ test('file: a file under its name is whole; until then it has another', async ()
   const store = fileStore(path.join(folder, 'partial'))
   const seen: string[][] = []
   const bytes = async function* () {
+    // The last piece is written when the stream has ended.
+    yield HELLO
     yield HELLO
     seen.push(await readdir(path.join(folder, 'partial', 'attachments')))
   }
@@ -107,6 +109,7 @@ test('file: a file under its name is whole; until then it has another', async ()
 test('file: a stream that breaks off leaves no file of any name', async () => {
   const store = fileStore(path.join(folder, 'broken'))
   const broken = async function* () {
+    yield HELLO
     yield HELLO
     throw new Error('the sender went away')
   }
