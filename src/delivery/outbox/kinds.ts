@@ -20,9 +20,9 @@ export const KINDS: Record<OutboxKind, KindRules> = {
   // transaction files others. One that waits for DNS, or takes long to parse, holds a slot and no connection. As many
   // slots are left for others.
   inbound: {
-    slots: 256,
-    suspect_slots: 256,
-    lane_slots: 128,
+    slots: 512,
+    suspect_slots: 512,
+    lane_slots: 256,
     first_slots: 16,
     afterFault: ({ attempts }) => ({ type: 'retry', delay_s: INBOUND_DELAYS_S[attempts] ?? 600, counts: true }),
   },
