@@ -11,12 +11,14 @@ export function secondsOfChildren(): number {
 
 /** Seconds that a process and all that it has started have used, such as a PostgreSQL by the pid of its postmaster. */
 export function secondsOfTree(pid: number): number {
-  const children = fs
-    .readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
-    .split(' ')
-    .flatMap((child) => (child.trim() === '' ? [] : Number(child)))
   const { own, ended } = timesOf(String(pid))
-  return own + ended + children.reduce((sum, child) => sum + secondsIfThere(child), 0)
+  return own + ended + childrenOf(pid).reduce((sum, child) => sum + secondsIfThere(child), 0)
+}
+
+/** The processes that the first thread of a process has started and that have not ended. */
+export function childrenOf(pid: number): number[] {
+  const children = fs.readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ')
+  return children.flatMap((child) => (child.trim() === '' ? [] : Number(child)))
 }
 
 function secondsIfThere(pid: number): number {

@@ -14,18 +14,20 @@ const ONCE_BYTES = 5e6
 /** Names the group that a piece of work is for, and its size in bytes. */
 type RunOptions = WorkLimits & { group?: string; size: number }
 
+/** After this time without work a lane ends its processes, which keep 30 MB each. The next work waits for a new one. */
+const REST_MS = 30_000
+
 /** The processes of a lane, at most, and their priority for the system, as in `setPriority`. */
-type LaneOptions = { processes?: number; priority?: number }
+type LaneOptions = { processes?: number; priority?: number; rest_ms?: number }
 
 /**
  * Makes a lane: processes, which start when they are needed, and the work that waits for one.
  * @param script the program of the processes, which calls `serve`
  */
-export function createLane(script: URL, { processes = 1, priority = 0 }: LaneOptions = {}) {
+export function createLane(script: URL, { processes = 1, priority = 0, rest_ms = REST_MS }: LaneOptions = {}) {
   const inTurn = turns(processes)
   const workers = new Set<ChildProcess>()
-  /** Those that do nothing just now. */
-  const idle: ChildProcess[] = []
+  const idle = idleWorkers(rest_ms)
   let is_closing = false
 
   const start = async () => {
@@ -35,24 +37,19 @@ export function createLane(script: URL, { processes = 1, priority = 0 }: LaneOpt
     if (is_closing) await end(worker)
     return worker
   }
-  const take = async (): Promise<ChildProcess> => {
-    const worker = idle.pop()
-    if (!worker) return start()
-    return hasEnded(worker) ? take() : worker
-  }
   let done = 0
   const putBack = async (worker: ChildProcess, size: number) => {
     if (hasEnded(worker)) return
     const is_looked_at = size > LARGE_BYTES || ++done % SMALL_ONES === 0
     if (is_closing || (is_looked_at && (size > ONCE_BYTES || memoryOf(worker) > MAX_IDLE_BYTES))) await end(worker)
-    else idle.push(worker)
+    else idle.put(worker)
   }
   /** Work that runs or waits. */
   const all = new Set<Promise<unknown>>()
   /** Ends the processes after the work that waits. */
   const rest = async () => {
     await Promise.allSettled(all)
-    await Promise.all(idle.splice(0).map(end))
+    await idle.endAll()
   }
   return {
     rest,
@@ -61,7 +58,7 @@ export function createLane(script: URL, { processes = 1, priority = 0 }: LaneOpt
       const running = inTurn(async () => {
         let worker: ChildProcess | undefined
         try {
-          worker = await take()
+          worker = idle.take() ?? (await start())
           return await askWorker<Result>(worker, { work }, limits)
         } catch (error) {
           throw is_closing ? new Error('The lane is closed', { cause: error }) : error
@@ -78,6 +75,26 @@ export function createLane(script: URL, { processes = 1, priority = 0 }: LaneOpt
       await Promise.all([...workers].map(end))
       await rest()
       is_closing = false
+    },
+  }
+}
+
+/** Processes that do nothing just now. They end when none was put here for a while. */
+function idleWorkers(rest_ms: number) {
+  const idle: ChildProcess[] = []
+  let resting: Timer | undefined
+  const endAll = () => Promise.all(idle.splice(0).map(end))
+  return {
+    endAll,
+    take(): ChildProcess | undefined {
+      const worker = idle.pop()
+      return worker && hasEnded(worker) ? this.take() : worker
+    },
+    put(worker: ChildProcess): void {
+      idle.push(worker)
+      clearTimeout(resting)
+      resting = setTimeout(endAll, rest_ms)
+      resting.unref()
     },
   }
 }
