@@ -119,12 +119,9 @@ function tagsOf(operations: Operation[]): { name: string; description: string }[
 
 /** Tells whether a reply is `{ data }` with one object. */
 function isSingle(reply: Reply | undefined): boolean {
-  const schema = reply?.content?.['application/json']?.schema as
-    | { properties?: { data?: Schema & { anyOf?: Schema[] } } }
-    | undefined
-  const { data } = schema?.properties ?? {}
-  // Such as a timer, which may be null.
-  return [data, ...(data?.anyOf ?? [])].some((one) => one?.type === 'object')
+  const schema = reply?.content?.['application/json']?.schema as { properties?: { data?: Schema } } | undefined
+  // A timer may be null: its type is a list.
+  return [schema?.properties?.data?.type].flat().includes('object')
 }
 
 function toReply({ content, ...reply }: Reply, status: string) {
