@@ -105,12 +105,13 @@ describe.skipIf(Boolean(WHY_NO_CLUSTER))(`a cluster${WHY_NO_CLUSTER ? ` (${WHY_N
       stdio: 'ignore',
     })
     const ended = new Promise((resolve) => command.on('exit', (_, signal) => resolve(signal)))
-    await until('it copies rows', async () => {
+    const isAtWork = async () => {
       const rows = await sql`
         select 1 from pg_stat_activity where datname = current_database() and query like '%create_distributed_table%'
           and pid <> pg_backend_pid()`
       return rows.length > 0
-    })
+    }
+    await until('it copies rows', isAtWork)
     command.kill('SIGKILL')
     expect(await ended).toBe('SIGKILL')
     const count = async () =>
@@ -118,6 +119,7 @@ describe.skipIf(Boolean(WHY_NO_CLUSTER))(`a cluster${WHY_NO_CLUSTER ? ` (${WHY_N
     // The server notices the lost client with its next message.
     expect(await count()).toEqual({ n: 5000 })
     expect(await sql`select 1 from pg_dist_partition`).toHaveLength(0)
+    await until('the server has noticed that it lost its client', async () => !(await isAtWork()))
     await distributeDatabase(url)
     expect(await count()).toEqual({ n: 5000 })
     expect(await findUnplaced(sql)).toEqual([])
