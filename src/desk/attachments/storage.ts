@@ -16,6 +16,9 @@ import { answerOf, namingFaults } from './store-faults'
 /** The smallest part that S3 takes: each upload holds one in memory. */
 const PART_BYTES = 5 * 1024 * 1024
 
+/** A first piece that is smaller waits for the second one, or for the end. */
+const SMALL_BYTES = 65_536
+
 let current: Store | undefined
 
 /** The store that ATTACHMENT_STORE names. */
@@ -140,26 +143,28 @@ async function makeFolder(folder: string): Promise<void> {
   }
 }
 
-/** Writes bytes to a file and flushes it: by one call what comes in one piece, as most mail does. */
+/** Writes bytes to a file and flushes it: by one call what comes in one small piece, as most mail does. */
 async function writeBytes(name: string, bytes: Bytes): Promise<Stored> {
   const counter = startCount()
   let handle: FileHandle | undefined
-  let last: Uint8Array = new Uint8Array()
+  let first: Uint8Array | undefined
   try {
     for await (const chunk of chunksOf(bytes)) {
       counter.add(chunk)
-      if (last.length > 0) {
-        handle ??= await inFolderOf(name, () => openToWrite(name))
-        await writeAll(handle, last)
-      }
-      last = chunk
       // A chunk of mail was joined of smaller ones, which are garbage as well.
       noteMade(2 * chunk.length)
+      if (!handle && !first && chunk.length < SMALL_BYTES) {
+        first = chunk
+        continue
+      }
+      if (!handle) {
+        handle = await inFolderOf(name, () => openToWrite(name))
+        if (first) await writeAll(handle, first)
+      }
+      await writeAll(handle, chunk)
     }
-    if (handle) {
-      await writeAll(handle, last)
-      await handle.sync()
-    } else await inFolderOf(name, () => writePlain(name, last))
+    if (handle) await handle.sync()
+    else await inFolderOf(name, () => writePlain(name, first ?? new Uint8Array()))
     return counter.result()
   } finally {
     await handle?.close()
