@@ -99,14 +99,19 @@ export async function discardAfter(error: unknown, scope: Scope, { parts }: Fili
   if (!isPassing(error)) await discardParts(scope, parts)
 }
 
-/** Takes the first of those messages that name each other, or what they answer, by an id. */
+/** Bytes of messages that are written together: their statements take some 20 times as much memory. */
+const ROUND_BYTES = 1_000_000
+
+/** Takes messages for a round: of those that name each other, or what they answer, by an id, only the first. */
 function unrelatedOf(filings: Filing[]): Filing[] {
   const seen = new Set<string>()
+  let bytes = 0
   return filings.filter(({ mail }) => {
     const names = namesOf(mail)
-    const is_related = names.some((name) => seen.has(name))
+    const is_taken = bytes < ROUND_BYTES && !names.some((name) => seen.has(name))
     for (const name of names) seen.add(name)
-    return !is_related
+    if (is_taken) bytes += mail.raw.length
+    return is_taken
   })
 }
 

@@ -59,6 +59,26 @@ test('messages of a set become tickets in the order in which they arrived, a new
   expect((await desk.agent.get('/contacts')).body.meta.total).toBe(1)
 })
 
+test('messages too large to be written together become tickets in their order, and their answers stay theirs', async () => {
+  const desk = await createDesk()
+  const [first, last] = [`<${newId()}@customer.example>`, `<${newId()}@customer.example>`]
+  const long = 'The printer is out of toner.\n'.repeat(20_000)
+  await accept(
+    desk,
+    [{ Subject: 'One', Message_ID: first }, long],
+    [{ Subject: 'Two' }, long],
+    [{ Subject: 'Three', Message_ID: last }, long],
+    [{ Subject: 'Four' }],
+    [{ In_Reply_To: last }],
+    [{ In_Reply_To: first }],
+  )
+  await fileAsSet(desk.id)
+  const rows = await filed(desk)
+  expect(rows.map(({ ticket_id }) => rows.findIndex((row) => row.ticket_id === ticket_id))).toEqual([0, 1, 2, 3, 2, 0])
+  const { data } = (await desk.agent.get('/tickets')).body
+  expect(data.map(({ subject }: { subject: string }) => subject)).toEqual(['Four', 'Three', 'Two', 'One'])
+})
+
 test('replies to each other within a set come to one ticket, and other mail does not', async () => {
   const desk = await createDesk()
   const [first, second] = [`<${newId()}@customer.example>`, `<${newId()}@customer.example>`]
