@@ -155,7 +155,7 @@ export async function openPart(page: Page, name: string): Promise<void> {
 const EXPECTED = /Failed to load resource/
 
 function watch(page: Page, url: string, faults: string[]): void {
-  page.on('pageerror', (error) => faults.push(`throws ${error.message}`))
+  page.on('pageerror', (error) => faults.push(`throws ${error.stack ?? error.message}`))
   page.on('console', (message) => {
     if (message.type() === 'error' && !EXPECTED.test(message.text())) faults.push(`logs ${message.text()}`)
   })
