@@ -23,8 +23,8 @@ const OUTCOMES = [
 ]
 export function Inbound(view: View) {
   const { api, route } = view
-  const mailboxes = useRows<Mailbox>(api, '/mailboxes').rows ?? []
-  const specs = specsOf(mailboxes)
+  const mailboxes = useRows<Mailbox>(api, '/mailboxes').rows
+  const specs = specsOf(mailboxes ?? [])
   const filter = filterOf(route.query, specs)
   const list = useRows<InboundMessage>(api, '/inbound-messages', filter)
   const [is_trying, setTrying] = useState(false)
@@ -44,7 +44,9 @@ export function Inbound(view: View) {
         row={(one) => <Row one={one} href={one.id ? here([one.id]) : undefined} api={api} />}
       />
       {id && <InboundDetail key={id} {...view} id={id} onClose={() => go(here())} reloadList={list.reload} />}
-      {is_trying && <Trial {...view} mailboxes={mailboxes} onClose={() => setTrying(false)} onImported={list.reload} />}
+      {is_trying && mailboxes && (
+        <Trial {...view} mailboxes={mailboxes} onClose={() => setTrying(false)} onImported={list.reload} />
+      )}
     </>
   )
 }
