@@ -96,7 +96,7 @@ test('file: a file under its name is whole; until then it has another', async ()
   const store = fileStore(path.join(folder, 'partial'))
   const seen: string[][] = []
   const bytes = async function* () {
-    // The last piece is written when the stream has ended.
+    // A small first piece waits for the second one.
     yield HELLO
     yield HELLO
     seen.push(await readdir(path.join(folder, 'partial', 'attachments')))

@@ -59,7 +59,7 @@ test('messages of a set become tickets in the order in which they arrived, a new
   expect((await desk.agent.get('/contacts')).body.meta.total).toBe(1)
 })
 
-test('messages too large to be written together become tickets in their order, and their answers stay theirs', async () => {
+test('messages too large for one round become tickets in their order, and their answers stay theirs', async () => {
   const desk = await createDesk()
   const [first, last] = [`<${newId()}@customer.example>`, `<${newId()}@customer.example>`]
   const long = 'The printer is out of toner.\n'.repeat(20_000)
