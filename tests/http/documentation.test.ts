@@ -163,7 +163,7 @@ describe('the document', () => {
       if (permission.includes(':')) {
         expect([...about, with_key]).toEqual([...about, { apiKey: [permission, and_permission].filter(Boolean) }])
         const also = and_permission ? ` and \`${and_permission}\`` : ''
-        const or = or_permission ? ` or \`${or_permission}\`` : ''
+        const or = or_permission && or_permission !== 'member' ? ` or \`${or_permission}\`` : ''
         expect(description).toEndWith(`API keys need \`${permission}\`${also}${or}.`)
       } else {
         expect([...about, with_key]).toEqual([...about, undefined])

@@ -90,7 +90,7 @@ export function readFields(fields: HeaderField[], charset?: string | null): Mail
     co_authors: authors.slice(1, MAX_AUTHORS),
     sender: usable('sender'),
     reply_to: all('reply-to'),
-    original_from: usable('x-original-from'),
+    original_from: usable('x-original-from') ?? usable('x-google-original-from'),
     ways: waysOf(fields),
     list: readList({ list_id: raw('list-id'), list_post: raw('list-post'), precedence: raw('precedence'), from }),
     to: addresses('to'),

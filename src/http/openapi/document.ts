@@ -106,7 +106,7 @@ function securityOf({ permission, and_permission, link }: Operation): { security
 /** Adds what an API key needs for the operation. */
 function descriptionOf({ description, permission, ...more }: Operation): { description: string } {
   const also = more.and_permission ? ` and \`${more.and_permission}\`` : ''
-  const or = more.or_permission ? ` or \`${more.or_permission}\`` : ''
+  const or = more.or_permission && more.or_permission !== 'member' ? ` or \`${more.or_permission}\`` : ''
   const need = isPermission(permission) ? `API keys need \`${permission}\`${also}${or}.` : 'Takes no API key.'
   return { description: description ? `${description} ${need}` : need }
 }

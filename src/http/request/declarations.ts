@@ -32,13 +32,15 @@ type Access = Permission | Standing | 'account' | 'anyone'
  */
 type Idempotency = 'with the change' | 'by its command' | 'afterwards' | 'never'
 
+type OtherAccess = Permission | 'member' | readonly Permission[]
+
 /** The fields of `detail` besides OpenAPI's own words. */
 export type Declared = {
   /** One sentence about the whole section, beside its tag. */
   about?: string
   permission?: Access
-  /** Other permissions, of which each is enough. */
-  or_permission?: Permission | readonly Permission[]
+  /** Other permissions, of which each is enough; with `member` the command judges what a person may do. */
+  or_permission?: OtherAccess
   /** Another permission that is needed, too. */
   and_permission?: Permission
   /** Errors that follow from neither the path, nor the permission, nor the models: what the command finds. */
@@ -66,7 +68,7 @@ declare module 'elysia' {
 
 export type Declaration = {
   permission: Access
-  or_permission?: Permission | readonly Permission[]
+  or_permission?: OtherAccess
   and_permission?: Permission
   removes_path?: true
   if_match?: 'by its command'

@@ -6,20 +6,24 @@ import { changesOf } from '../../base/audit/changes-of'
 import { newId } from '../../base/db/columns'
 import { ApiError, fieldError } from '../../base/errors'
 import { inTransaction, type Scope } from '../../base/scope'
+import { lacking, permits } from '../../http/request/permissions'
 import type { NewSenderRule, SenderRule } from './model'
 
 /** Rules of an organization. */
 const MOST = 10_000
 
 /**
- * Makes a rule, or gives the one that the sender has another action.
+ * Makes a rule, or gives the one that the sender has another action. Every member may block an address, unless the rule
+ * that it has allows it.
  * @returns whether it is new
- * @throws VALIDATION_ERROR when there are too many
+ * @throws FORBIDDEN, VALIDATION_ERROR when there are too many
  */
 export function putSenderRule(
   scope: Scope,
   { sender, action }: NewSenderRule,
 ): Promise<{ rule: SenderRule; is_new: boolean }> {
+  const may_all = permits(scope, 'inbound_messages:write')
+  if (!may_all && !(action === 'block' && sender.includes('@'))) throw lacking(scope, 'inbound_messages:write')
   const sender_key = sender.includes('@') ? addressKey(sender) : toDomain(sender)!
   return inTransaction(scope, async (scope) => {
     const { sql, organization_id } = scope
@@ -27,6 +31,7 @@ export function putSenderRule(
     const [before] = await sql<SenderRule[]>`
       select id, sender, action, created_at from sender_rules
       where organization_id = ${organization_id} and sender_key = ${sender_key}`
+    if (!may_all && before?.action === 'allow') throw lacking(scope, 'inbound_messages:write')
     const id = before?.id ?? newId()
     if (before) {
       await sql`

@@ -29,7 +29,13 @@ export const senderRuleRoutes = new Elysia({
     {
       body: NewSenderRule,
       response: { 200: one(SenderRule), 201: one(SenderRule) },
-      detail: { summary: 'Create sender rule', permission: 'inbound_messages:write', idempotency: 'with the change' },
+      detail: {
+        summary: 'Create sender rule',
+        description: 'Every member may block an address.',
+        permission: 'inbound_messages:write',
+        or_permission: 'member',
+        idempotency: 'with the change',
+      },
     },
   )
 

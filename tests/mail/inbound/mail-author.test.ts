@@ -42,6 +42,12 @@ test.each<[string, Fields, string, { name: string; email: string }]>([
     { name: 'Ivy', email: 'ivy@visitor.example' },
   ],
   [
+    'a form of Google that rewrites From',
+    { From: 'Ivy <support@desk.example>', X_Google_Original_From: IVY },
+    'support@desk.example',
+    { name: 'Ivy', email: 'ivy@visitor.example' },
+  ],
+  [
     'a group that names the writer in Reply-To',
     { From: 'Support <SUPPORT@Desk.Example>', Reply_To: IVY, List_Id: '<support.desk.example>' },
     'support+bnc@desk.example',

@@ -209,7 +209,6 @@ describe('sender rules', () => {
     const path = `/sender-rules/${made.body.data.id}`
     expectError(await other.admin.delete(path), 404, 'SENDER_RULE_NOT_FOUND')
     expectError(await desk.agent.delete(path), 403, 'FORBIDDEN')
-    expectError(await put('a@b.example', 'block', desk.agent), 403, 'FORBIDDEN')
     expectError(await desk.agent.get('/sender-rules'), 403, 'FORBIDDEN')
     expectError(await stranger().get('/sender-rules'), 401, 'INVALID_TOKEN')
     expect((await desk.admin.delete(path)).status).toBe(204)
@@ -221,6 +220,32 @@ describe('sender rules', () => {
       expectError(await put(sender, 'block'), 422, 'VALIDATION_ERROR')
     }
     expectError(await put('a.example', 'drop'), 422, 'VALIDATION_ERROR')
+  })
+
+  test('that block an address are made by every member; domains, allowing and lifting stay with admins', async () => {
+    const blocked = await put('Pest@members.example', 'block', desk.agent)
+    expect([blocked.status, blocked.body.data.action]).toEqual([201, 'block'])
+    expect((await put('pest@members.example', 'block', desk.agent)).status).toBe(200)
+    expect(await sent({ From: 'pest@members.example' })).toMatchObject({ outcome: 'spam', spam_by: 'sender_rule' })
+    const [entry] = (await desk.admin.get(`/audit-log?resource_id=${blocked.body.data.id}`)).body.data
+    expect(entry.actor).toEqual(expect.objectContaining({ type: 'user', id: desk.agent.user_id }))
+
+    expect((await put('friend@members.example', 'allow')).status).toBe(201)
+    const before = (await desk.admin.get('/sender-rules')).body.data
+    for (const [sender, action] of [
+      ['members.example', 'block'],
+      ['pest@members.example', 'allow'],
+      ['other@members.example', 'allow'],
+      ['friend@members.example', 'block'],
+    ] as const) {
+      expectError(await put(sender, action, desk.agent), 403, 'FORBIDDEN')
+    }
+    expectError(await desk.agent.delete(`/sender-rules/${blocked.body.data.id}`), 403, 'FORBIDDEN')
+    expect((await desk.admin.get('/sender-rules')).body.data).toEqual(before)
+    expectError(await other.agent.delete(`/sender-rules/${blocked.body.data.id}`), 403, 'FORBIDDEN')
+    const program = await createProgram(desk.admin, ['tickets:write', 'messages:write', 'inbound_messages:read'])
+    expectError(await put('x@members.example', 'block', program), 403, 'FORBIDDEN')
+    expectError(await put('x@members.example', 'block', stranger()), 401, 'INVALID_TOKEN')
   })
 
   test('block by From or the envelope, a domain with those below it; an address comes before its domain', async () => {
