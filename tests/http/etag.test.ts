@@ -118,7 +118,6 @@ describe('If-Match', () => {
     expect((await admin.delete(path, undefined, { 'if-match': tag })).status).toBe(412)
     expect((await agent.get(path)).body.data.subject).toBe('First')
     const current = first.headers.get('etag')!
-    expect((await agent.patch(path, { subject: 'Weak' }, { 'if-match': `W/${current}` })).status).toBe(412)
     expect((await admin.delete(path, undefined, { 'if-match': current })).status).toBe(204)
     expect((await admin.delete(path, undefined, { 'if-match': current })).status).toBe(404)
   })

@@ -1,7 +1,7 @@
 /** Answers with an attachment's bytes: with ETag and byte ranges (RFC 9110), and never as a page of this origin. */
 import { create as contentDisposition } from 'content-disposition'
-import fresh from 'fresh'
 import type { Scope } from '../../base/scope'
+import { isNamed } from '../../http/request/tags'
 import { getStoredAttachment } from './queries'
 import { requireClean } from './scan'
 import { storage } from './storage'
@@ -21,7 +21,7 @@ export async function contentResponse(scope: Scope, id: string, request: Request
     'cache-control': 'private, no-cache',
     'content-security-policy': "default-src 'none'; sandbox",
   }
-  if (fresh({ 'if-none-match': request.headers.get('if-none-match') ?? undefined }, { etag })) {
+  if (isNamed(request, etag)) {
     return new Response(null, { status: 304, headers })
   }
   const range = rangeOf(request, size, etag)

@@ -1,5 +1,6 @@
 /** Tags of single objects: what an ETag is made of, and whether an If-Match still holds. */
 import { createHash } from 'node:crypto'
+import fresh from 'fresh'
 import { ApiError } from '../../base/errors'
 import { LargeAnswer } from './answer'
 
@@ -17,14 +18,21 @@ export function tagsOf(shown: { data: object } | LargeAnswer): string[] {
 }
 
 /**
- * Checks an If-Match header, if there is one. It compares strongly: a weak tag never holds.
+ * Checks an If-Match header, if there is one. A tag is of a row, whatever the bytes of an answer: `W/`, which a proxy
+ * that compresses puts before it, is ignored.
  * @param shown what the GET shows; undefined when there is nothing, for which no tag holds
  * @throws PRECONDITION_FAILED
  */
 export function requireTag(header: string | null, shown: { data: object } | LargeAnswer | undefined): void {
   if (header === null || (shown && header.trim() === '*')) return
   const current = shown ? tagsOf(shown) : []
-  if (!header.split(',').some((tag) => current.includes(tag.trim()))) throw new ApiError('PRECONDITION_FAILED')
+  if (!header.split(',').some((tag) => current.includes(tag.trim().replace(/^W\//, ''))))
+    throw new ApiError('PRECONDITION_FAILED')
+}
+
+/** Tells whether If-None-Match names the tag, in its weak form too. */
+export function isNamed({ headers }: Request, etag: string): boolean {
+  return fresh({ 'if-none-match': headers.get('if-none-match') ?? undefined }, { etag })
 }
 
 /** The signatures in addresses of attachments (`desk/attachments/signed-url.ts`), in JSON fields and in HTML. */

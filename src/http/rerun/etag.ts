@@ -3,9 +3,8 @@
  * The tag is the hash of the answer's text, so it needs no column and holds for every way in which an object changes.
  */
 import Elysia, { ElysiaCustomStatusResponse } from 'elysia'
-import fresh from 'fresh'
 import { LargeAnswer } from '../request/answer'
-import { etagOf, tagsOf } from '../request/tags'
+import { etagOf, isNamed, tagsOf } from '../request/tags'
 import type { Handlers } from './route-handlers'
 
 /** Returns the plugin that tags the answers of all routes. */
@@ -22,8 +21,8 @@ export function entityTags(handlers: Handlers) {
       const id = idOf(value)
       const is_tagged =
         id === undefined
-          ? isOnlyOne(handlers, request.method, route, value)
-          : isTagged(handlers, request.method, route, Object.values(params ?? {}).at(-1) === id)
+          ? isOnlyOne(handlers, readingOf(request), route, value)
+          : isTagged(handlers, readingOf(request), route, Object.values(params ?? {}).at(-1) === id)
       if (!is_tagged) {
         // Returning nothing would send an empty answer for the error of an unknown route.
         return responseValue as Response
@@ -74,8 +73,13 @@ function idOf(value: unknown): string | undefined {
   return typeof id === 'string' ? id : undefined
 }
 
-function isKnown({ method, headers }: Request, etag: string): boolean {
-  return method === 'GET' && fresh({ 'if-none-match': headers.get('if-none-match') ?? undefined }, { etag })
+function isKnown(request: Request, etag: string): boolean {
+  return readingOf(request) === 'GET' && isNamed(request, etag)
+}
+
+/** A HEAD has the headers of the GET. */
+function readingOf({ method }: Request): string {
+  return method === 'HEAD' ? 'GET' : method
 }
 
 function notModified(set: { status?: number | string }): Response {
