@@ -200,6 +200,7 @@ describe('only some files know', () => {
           'base/net/steer',
           'base/process/profile',
           'base/process/collect',
+          'base/process/output',
         ],
       ],
     ],

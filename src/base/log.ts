@@ -1,7 +1,8 @@
 /** The log: one line for each event, as JSON or as text for people. Never give it secrets, bodies or addresses. */
 import pino, { type LoggerOptions } from 'pino'
-import pretty from 'pino-pretty'
+import { prettyFactory } from 'pino-pretty'
 import { config, IS_COMMAND } from './config'
+import { createOutput } from './process/output'
 
 const options: LoggerOptions = {
   level: config.LOG_LEVEL,
@@ -11,14 +12,29 @@ const options: LoggerOptions = {
 }
 
 /** Commands of the operator log to standard error, because their standard output is the result. */
-const [output, fd] = IS_COMMAND ? [process.stderr, 2] : [process.stdout, 1]
+const [terminal, descriptor] = IS_COMMAND ? [process.stderr, 2] : [process.stdout, 1]
 
-const TEXT = { translateTime: 'HH:MM:ss', singleLine: true, sync: true }
-
-export const log =
+const format =
   config.LOG_FORMAT === 'text'
-    ? pino(options, pretty({ ...TEXT, colorize: output.isTTY, destination: fd }))
-    : pino(options, pino.destination(fd))
+    ? prettyFactory({ translateTime: 'HH:MM:ss', singleLine: true, colorize: terminal.isTTY })
+    : (line: string) => line
+
+/** Codes of errors that standard error was told: each once, because there may be many lines. */
+const told = new Set<string>()
+const output = createOutput(descriptor, tellLost)
+
+export const log = pino(options, { write: (line) => output.write(format(line)) })
+
+/** Lines of the log that were dropped, because nothing waits for a full disk or a reader that stands still. */
+export const droppedLines = () => output.dropped
+
+function tellLost(code: string): void {
+  if (IS_COMMAND || told.has(code)) return
+  told.add(code)
+  const errors = createOutput(2, () => {})
+  const words = 'the log cannot be written to standard output: its lines are dropped'
+  pino(options, { write: (line) => errors.write(format(line)) }).error({ code }, words)
+}
 
 /**
  * Picks from an error what may be logged: name, code, stack, `server` when it is the database's, and the message when

@@ -1,6 +1,7 @@
 /** Shows what runs here: versions, and the disk under DATA_DIR. */
-import { Gauge } from 'prom-client'
+import { Counter, Gauge } from 'prom-client'
 import { diskBytes } from '../disk/free-space'
+import { droppedLines } from '../log'
 import { build } from '../process/build'
 
 /** Registers the gauges of the process, beside the usual ones (`process_*`). */
@@ -10,6 +11,14 @@ export function showProcess(): void {
     help: 'Always 1. Its labels are the version, the commit of the build, and the version of Bun',
     labelNames: ['version', 'commit', 'bun'],
   }).set(build, 1)
+  new Counter({
+    name: 'deskwire_log_lines_dropped_total',
+    help: 'Lines of the log that were dropped, because the disk is full or nobody reads them',
+    collect() {
+      this.reset()
+      this.inc(droppedLines())
+    },
+  })
   const disk = [
     ['free', 'Bytes that may still be written under DATA_DIR'],
     ['size', 'Bytes of the file system under DATA_DIR'],
