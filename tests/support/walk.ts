@@ -27,9 +27,11 @@ async function* pagesOf(client: Client, list: string): AsyncGenerator<{ data: Ro
   }
 }
 
-/** The path of the page behind a cursor; of the first page when the cursor is empty. */
+/** The path of the page behind a cursor, in place of one that it has; as it is when the cursor is empty. */
 export function withCursor(list: string, cursor: string): string {
-  return cursor === '' ? list : `${list}${list.includes('?') ? '&' : '?'}cursor=${encodeURIComponent(cursor)}`
+  if (cursor === '') return list
+  const first = list.replace(/([?&])cursor=[^&]*&?/, '$1').replace(/[?&]$/, '')
+  return `${first}${first.includes('?') ? '&' : '?'}cursor=${encodeURIComponent(cursor)}`
 }
 
 const TICKET_SORTS = ['created_at', '-created_at', 'updated_at', '-updated_at', 'priority', '-priority']

@@ -16,7 +16,7 @@ import { headOf } from '../../http/request/answer'
 import { stateOf } from '../../http/request/request'
 import { onPublished } from '../webhooks/publish'
 import { EventStream } from './event-stream'
-import { FED, type StreamFilter } from './model'
+import { FED, requireOneStart, type StreamFilter } from './model'
 import { hear } from './notices'
 import { compare, type Place } from './place'
 import { placeToBegin, readableTypes, readItems, readPart } from './queries'
@@ -47,6 +47,7 @@ onPublished((organization_id) => wake(feeds.get(organization_id)))
  * @throws VALIDATION_ERROR, FORBIDDEN, CURSOR_EXPIRED; RATE_LIMITED when too many are open
  */
 export async function openStream(request: Request, scope: Scope, query: StreamFilter): Promise<Response> {
+  requireOneStart(query)
   const filter = withLastId(request, query)
   const types = readableTypes(scope, filter)
   const order = await readOrder(scope)

@@ -1,5 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { EVENTS } from '../../base/db/schema'
+import { fieldError } from '../../base/errors'
 import { Instant, orNull, pageWith, Uuid } from '../../base/shapes/answers'
 import { asIds, isUuid } from '../../base/shapes/ids'
 import { Paging, query, queryFlag, queryValue } from '../../base/shapes/query'
@@ -62,6 +63,13 @@ export type StreamFilter = {
   start?: Start
   types?: EventType[]
   resource_ids?: string[]
+}
+
+/** @throws VALIDATION_ERROR for two places to begin at */
+export function requireOneStart({ cursor, start }: StreamFilter): void {
+  if (cursor !== undefined && start !== undefined) {
+    throw fieldError('VALIDATION_ERROR', '/query/start', 'must stand without cursor')
+  }
 }
 
 export const FeedFilter = query({ ...Following, per_page: Paging.per_page })

@@ -9,7 +9,7 @@ import { exactTime, settledTime } from '../../base/shapes/settled'
 import type { InSteps } from '../../http/request/steps'
 import type { EventType } from '../webhooks/publish'
 import { mayRead, requireRead } from '../webhooks/rights'
-import { FED, type FeedEvent, type FeedFilter, type FeedPage, type StreamFilter } from './model'
+import { FED, type FeedEvent, type FeedFilter, type FeedPage, requireOneStart, type StreamFilter } from './model'
 import { compare, cursorAt, LAST_NTH, type Place, placeOf } from './place'
 import { type Order, readOrder } from './settled-place'
 
@@ -31,6 +31,7 @@ type Found = Place & { event_id: string; size: number; resource_id: string | nul
 
 /** The page that the query asks for. @throws FORBIDDEN, VALIDATION_ERROR, CURSOR_EXPIRED */
 export async function listEvents(scope: Scope, filter: FeedFilter): Promise<InSteps<FeedPage>> {
+  requireOneStart(filter)
   const types = readableTypes(scope, filter)
   const per_page = Math.min(filter.per_page ?? PER_PAGE, PER_PAGE_MOST)
   const settled = Date.parse(await settledTime(scope.sql))

@@ -33,7 +33,6 @@ function errorCodesOf(operation: Operation, method: string, path: string) {
   const { permission, codes: own = [], codes_422 = [], parameters = [], requestBody } = operation
   const bodies = Object.values(requestBody?.content ?? {}).map(({ schema }) => schema ?? {})
   const queries = parameters.filter((parameter) => parameter.in === 'query')
-  const in_organization = isInOrganization(permission)
   const codes = new Map<number, Set<ErrorCode>>()
   const add = (code: ErrorCode, status: number = ERRORS[code][0]) =>
     codes.set(status, (codes.get(status) ?? new Set()).add(code))
@@ -49,9 +48,10 @@ function errorCodesOf(operation: Operation, method: string, path: string) {
     add('PAYLOAD_TOO_LARGE')
     add('REQUEST_TIMEOUT')
   }
-  if (in_organization) for (const code of ['SECOND_FACTOR_MISSING', 'PROVIDER_REQUIRED'] as const) add(code)
-  // The organization's header is judged even where there is nothing else to judge.
-  if (in_organization || bodies.length > 0) add('VALIDATION_ERROR', 422)
+  if (isInOrganization(permission))
+    for (const code of ['SECOND_FACTOR_MISSING', 'PROVIDER_REQUIRED'] as const) add(code)
+  // A query that gives a name twice is refused even where nothing else is judged.
+  add('VALIDATION_ERROR', 422)
   for (const code of codesIn([bodies, queries], ['code', 'missing_code'])) add(code, 422)
   for (const code of codesIn([bodies, queries], ['not_found'])) add(code, 422)
   if (heedsKey(operation, method)) add('IDEMPOTENCY_KEY_REUSED')

@@ -1,10 +1,11 @@
 /** Answers every error: its status, its headers and `{ error: { code, message, details } }`. */
 import Elysia, { NotFoundError, ParseError, ValidationError } from 'elysia'
-import { ApiError, UnavailableError } from '../../base/errors'
+import { ApiError, type Fault, UnavailableError } from '../../base/errors'
 import { log, safeError } from '../../base/log'
 import type { Scope } from '../../base/scope'
 import { fromDatabase } from '../request/database-errors'
 import { type Declarations, declarationOf } from '../request/declarations'
+import { RepeatedParameters, repeatedNames } from '../request/repeated-parameters'
 import { stateOf } from '../request/request'
 import { requirePath } from '../request/resources'
 import { toValidationError } from '../request/validation-errors'
@@ -43,16 +44,26 @@ export function errorAnswers(handlers: Handlers, declarations: Declarations) {
 type Routes = { handlers: Handlers; declarations: Declarations }
 
 async function toApiError(error: unknown, call: FailedCall, routes: Routes): Promise<ApiError> {
+  if (error instanceof RepeatedParameters || isOfRequest(error)) return toRefusal(error, call, routes)
   if (error instanceof ApiError) return error
   if (error instanceof UnavailableError) return unavailable(error)
   if (error instanceof NotFoundError) return new ApiError('NOT_FOUND')
   if (error instanceof ParseError) return new ApiError('BAD_REQUEST')
-  if (!(error instanceof ValidationError)) return fromDatabase(error) ?? toInternal()
-  if (error.type === 'response') return toInternal()
+  return fromDatabase(error) ?? toInternal()
+}
+
+function isOfRequest(error: unknown): error is ValidationError {
+  return error instanceof ValidationError && error.type !== 'response'
+}
+
+async function toRefusal(error: RepeatedParameters | ValidationError, call: FailedCall, routes: Routes) {
   const { scope, request } = call
   if (scope) await checkBeforeBody({ ...call, scope }, routes)
+  if (error instanceof RepeatedParameters) return error
   // A route whose query is wrong may read no body, so the fault of the body does not count there.
-  return (error.type !== 'query' && stateOf(request).body_error) || toValidationError(error)
+  const judged = (error.type !== 'query' && stateOf(request).body_error) || toValidationError(error)
+  const names = judged.status === 422 ? repeatedNames(request.url) : []
+  return names.length > 0 ? new RepeatedParameters(names, judged.details.errors as Fault[]) : judged
 }
 
 /** Names what is away, for the log: a code such as ECONNREFUSED does not. */

@@ -23,6 +23,7 @@ import { countCustomer, countRequest } from '../admission/rate-limit'
 import { withoutFalseLength } from '../request/answer'
 import { releaseBody } from '../request/arriving-body'
 import type { Declarations } from '../request/declarations'
+import { singleParameters } from '../request/repeated-parameters'
 import { type RequestState, setState, stateOf } from '../request/request'
 import { bodyReader } from '../request/request-body'
 import { ensureUrl, isApi, isBadEncoding, isInlet } from '../request/url'
@@ -82,7 +83,8 @@ export function pipeline(handlers: Handlers, declarations: Declarations, stoppin
       // membership, permission
       .use(admission(declarations))
 
-      // path, If-Match, key
+      // query, path, If-Match, key
+      .use(singleParameters())
       .use(ifMatch(handlers, declarations))
       .use(idempotency(handlers, declarations))
       .use(keyWrites(handlers, declarations))

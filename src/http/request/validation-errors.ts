@@ -10,7 +10,7 @@ import { ApiError, ERRORS, type ErrorCode, type Fault } from '../../base/errors'
 import { type LengthLimits, lengthFault } from '../../base/shapes/fields'
 
 /** The most faults that one answer lists. */
-const MOST_FAULTS = 100
+export const MOST_FAULTS = 100
 /** Items of a list that are judged although it has too many: 9,900 networks take 0.2 s of a processor. */
 const MOST_ITEMS = 1000
 

@@ -122,6 +122,17 @@ test.each([
   expect(answer.body.error.details.errors[0].path).toBe(path)
 })
 
+test.each(['/events', '/events/stream'])('start and cursor together are refused at %s', async (path) => {
+  const { admin } = await createOrganization()
+  const { next_cursor } = (await read(admin, 'start=now')).meta
+  for (const start of ['now', 'oldest', '2026-01-01T00:00:00Z']) {
+    const answer = await admin.get(`${path}?start=${start}&cursor=${next_cursor}`)
+    expectError(answer, 422, 'VALIDATION_ERROR')
+    const fault = { path: '/query/start', message: 'must stand without cursor' }
+    expect(answer.body.error.details.errors).toEqual([fault])
+  }
+})
+
 test('filters leave out the rest, and the cursor passes it', async () => {
   const { admin, scope } = await createOrganization()
   const [one, other] = [newId(), newId()]

@@ -97,6 +97,16 @@ test('it is refused before it begins as a page is', async () => {
   expectError(await admin.get('/events/stream?start=2020-01-01T00:00:00Z'), 410, 'CURSOR_EXPIRED')
 })
 
+test('it goes on behind its last event, whatever start its address has', async () => {
+  const { admin, scope } = await createOrganization()
+  const place = await cursorOf(admin)
+  const id = newId()
+  await emit(scope, { id }, 'ticket.updated')
+  await using reader = await openReader(admin, 'start=now', { 'last-event-id': place })
+  const [, event] = await reader.next(2)
+  expect(JSON.parse(event!.data!).data.id).toBe(id)
+})
+
 test('a user has ten streams at a time, an organization as many as the setting says', async () => {
   using _ = withSettings({ STREAMS_PER_ORGANIZATION: 11 })
   const { admin, agent } = await createOrganization()
