@@ -116,6 +116,14 @@ async function openDatabase(opening: Promise<Connection>): Promise<{ connection?
   }
 }
 
+/** PostgreSQL's code of a connection that is one too many. */
+const NO_CONNECTION_LEFT = '53300'
+
+function hasCode(error: unknown, code: string): boolean {
+  if (!(error instanceof Error)) return false
+  return ('code' in error && error.code === code) || hasCode(error.cause, code)
+}
+
 function whyClosed(error: unknown): Finding {
   if (error instanceof UnfinishedRestoreError) {
     return failure(
@@ -124,6 +132,13 @@ function whyClosed(error: unknown): Finding {
     )
   }
   const why = error instanceof OperatorError ? error.message : wordsOf(error)
+  if (hasCode(error, NO_CONNECTION_LEFT)) {
+    return failure(
+      'All connections of the database server, of this database or of its role are in use: requests are answered 503',
+      'See in pg_stat_activity whose they are: a superuser gets in. End those that nobody needs, lower DATABASE_POOL of the processes, or raise max_connections, or the limit of the role or the database.',
+      { code: NO_CONNECTION_LEFT },
+    )
+  }
   return failure(
     `The database cannot be used: ${why}. Nothing works without it`,
     'Start the database, or correct DATABASE_URL or DATA_DIR. The service connects by itself when it is back.',

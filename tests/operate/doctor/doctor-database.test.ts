@@ -104,6 +104,19 @@ test('migrations that are missing, and those of a newer release, are errors, and
   await sql`delete from drizzle.__drizzle_migrations where id = 9999`
 })
 
+test('when every connection is in use, the cure is about connections', async () => {
+  const { sql } = connection()
+  const role = `few_${crypto.randomUUID().replaceAll('-', '')}`
+  await sql.unsafe(`create role ${role} login password 'few' connection limit 0`)
+  const url = new URL(database.url)
+  Object.assign(url, { username: role, password: 'few' })
+  await using few = session({}, url.href)
+  const { findings } = await examine((few.sql as typeof sql)`select 1`.then(() => connection()))
+  expect(texts(findings)[0]).toMatch(/^error: All connections .* are in use.* -> .*pg_stat_activity.*max_connections/)
+  expect(texts(findings)[0]).not.toContain('Start the database')
+  await sql.unsafe(`drop role ${role}`)
+})
+
 test('a server that takes no changes is found', async () => {
   expect(await checkServer(connection())).toEqual([])
   await using reader = session({ connection: { default_transaction_read_only: true } })
