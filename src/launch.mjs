@@ -13,10 +13,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** The Bun that the product is made and tested with. A newer one on this machine is used instead. */
-const BUN_VERSION = '1.4.5'
-
-/** SHA-512 of its program, by platform, from the packages of the npm registry. The baseline packages hold the same. */
+/** SHA-512 of Bun's program, by platform, from the packages of the npm registry. The baseline packages hold the same. */
 const BUN_SHA512 = {
   'linux-x64': 'J7DseJgFLBdeAPvwmv8YK81+ScUYTSdz7zAA0Sobo+fKj5yZM1t62fSGof4j8ZnQRaKH4HRX7kx53bdyJlb5RA==',
   'linux-x64-musl': 'jQ26ey7UAAHdST17iTN61JLXfXIaT+Q2nuj+29u+kwpTHdUAcW77QdJHKj9uKToI0/wedi+i4DXB2sdhoW2Cww==',
@@ -37,6 +34,9 @@ const PREPARE = '--prepare'
 
 // Node 18 of Debian 12 knows no `import.meta.dirname`.
 const root = fileURLToPath(new URL('..', import.meta.url))
+/** The Bun that the product is made and tested with. A newer one on this machine is used instead. */
+const BUN_VERSION = readManifest().engines.bun.replace('>=', '')
+
 const modules = path.join(root, 'node_modules')
 const runtime = path.join(modules, '.bun-runtime')
 /** A lock that nobody touched for this long belongs to a launcher that was killed. */
@@ -163,13 +163,17 @@ function installMark() {
  */
 function wantedInstall(is_production) {
   const manifest = fs.readFileSync(path.join(root, 'package.json'), 'utf8')
-  const patches = Object.values(JSON.parse(manifest).patchedDependencies ?? {})
+  const patches = Object.values(readManifest().patchedDependencies ?? {})
   const hash = createHash('sha256').update(manifest)
   for (const file of ['bun.lock', ...patches]) {
     const full = path.join(root, file)
     hash.update(fs.existsSync(full) ? fs.readFileSync(full) : 'missing')
   }
   return hash.digest('hex') + (is_production ? PRODUCTION_MARK : '')
+}
+
+function readManifest() {
+  return JSON.parse(fs.readFileSync(path.join(root, 'package.json'), 'utf8'))
 }
 
 /** Runs an installer and waits for its exit status. Prints what it printed when it fails. */

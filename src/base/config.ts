@@ -1,5 +1,6 @@
 /** The environment, read and checked once. Only this file reads the variables of the process. */
 import { OperatorError } from './errors'
+import { whyTooOld } from './process/needed-bun'
 import { type Setting, type Values, WrongValue } from './settings/setting'
 import { SETTINGS, type SettingName } from './settings/table'
 
@@ -74,6 +75,8 @@ export function ignoreProxies(): void {
 
 function loadConfig(): Config {
   try {
+    const why = whyTooOld()
+    if (why) throw new ConfigError(why)
     return readConfig(process.env)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error

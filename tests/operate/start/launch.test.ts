@@ -1,10 +1,11 @@
 /** The launcher, on a small project that the test makes: what it installs, passes on, and leaves behind. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
+import { whyTooOld } from '../../../src/base/process/needed-bun'
 import { until } from '../../support/service'
 
 const repository = path.join(import.meta.dir, '../../..')
@@ -134,6 +135,31 @@ test('without a lock nothing is installed', async () => {
   expect(fs.existsSync(path.join(project, 'node_modules/part'))).toBe(false)
 })
 
+test.each(['main.ts', 'cli.ts'])('%s refuses an older Bun than the pinned one, with the command', (program) => {
+  const older = path.join(base, 'older.ts')
+  fs.writeFileSync(older, `Object.defineProperty(process.versions, 'bun', { value: '1.4.4' })`)
+  const file = path.join(repository, 'src', program)
+  const { status, stderr } = spawnSync(process.execPath, ['--preload', older, file, 'help'], {
+    env: { ...environment, LOG_FORMAT: 'text', DATA_DIR: path.join(base, 'none') },
+    encoding: 'utf8',
+  })
+  expect([status, stderr]).toEqual([
+    78,
+    expect.stringMatching(
+      /^deskwire: .* is Bun 1\.4\.4, .* needs \d.* install -m 0755 "\$\(.*--prepare src\/main\.ts\)" /,
+    ),
+  ])
+  expect(['1.4.10', '1.10.0', '2.0.0'].map(whyTooOld)).toEqual([undefined, undefined, undefined])
+})
+
+test('the update of the guide renews Bun as the first hour installs it', () => {
+  const [install, update] = ['first-hour', 'deploy'].map((page) => {
+    const text = fs.readFileSync(path.join(repository, `src/guide/${page}.md`), 'utf8')
+    return /install -m 0755 "\$\(node [^\n`]*/.exec(text)?.[0]
+  })
+  expect([install, install]).toEqual([expect.any(String), update!])
+})
+
 test('a lock that does not fit the manifest stops the start', async () => {
   const project = await makeProject()
   const manifest = JSON.parse(fs.readFileSync(path.join(project, 'package.json'), 'utf8'))
@@ -246,7 +272,8 @@ async function makeProject(): Promise<string> {
   fs.mkdirSync(path.join(project, 'tool'))
   fs.writeFileSync(path.join(project, 'tool/package.json'), '{"name":"tool","version":"1.0.0"}')
   const needed = { dependencies: { part: 'file:./part' }, devDependencies: { tool: 'file:./tool' } }
-  const manifest = { name: 'project', type: 'module', ...needed }
+  const { engines } = JSON.parse(fs.readFileSync(path.join(repository, 'package.json'), 'utf8'))
+  const manifest = { name: 'project', type: 'module', engines, ...needed }
   fs.writeFileSync(path.join(project, 'package.json'), JSON.stringify(manifest))
   const made = spawn(process.execPath, ['install', '--lockfile-only'], {
     cwd: project,
