@@ -158,6 +158,7 @@ function clientOf(token: string, user_id: string, email: string, scheme = 'Beare
     const check = await checker()
     check(method, `/api/v1${path}`, { status: response.status, headers: response.headers, text })
     const is_json = response.headers.get('content-type')?.includes('application/json')
+    if (response.status === 500 && is_json) tellBroken(`${method} ${path}`, JSON.parse(text))
     return { status: response.status, headers: response.headers, body: is_json ? JSON.parse(text) : undefined, text }
   }
   return {
@@ -171,6 +172,12 @@ function clientOf(token: string, user_id: string, email: string, scheme = 'Beare
     email,
     token,
   }
+}
+
+/** @throws Error with the fields of an answer that its model does not allow: the answer itself is a bare 500 */
+function tellBroken(what: string, body: { error: { details: { broken?: object[] } } }): void {
+  const { broken } = body.error.details
+  if (broken) throw new Error(`${what} was answered with what its model does not allow: ${JSON.stringify(broken)}`)
 }
 
 export function expectError(answer: Answer, status: number, code: string) {

@@ -1,5 +1,6 @@
 /** Answers every error: its status, its headers and `{ error: { code, message, details } }`. */
 import Elysia, { NotFoundError, ParseError, ValidationError } from 'elysia'
+import { config } from '../../base/config'
 import { ApiError, type Fault, UnavailableError } from '../../base/errors'
 import { log, safeError } from '../../base/log'
 import type { Scope } from '../../base/scope'
@@ -8,7 +9,7 @@ import { type Declarations, declarationOf } from '../request/declarations'
 import { RepeatedParameters, repeatedNames } from '../request/repeated-parameters'
 import { stateOf } from '../request/request'
 import { requirePath } from '../request/resources'
-import { toValidationError } from '../request/validation-errors'
+import { brokenFields, toValidationError } from '../request/validation-errors'
 import { requireKey } from '../rerun/idempotency'
 import { requireMatch } from '../rerun/if-match'
 import type { Call, Handlers } from '../rerun/route-handlers'
@@ -25,11 +26,13 @@ export function errorAnswers(handlers: Handlers, declarations: Declarations) {
       const { id, scope } = stateOf(request)
       const call = { request, route, params: params ?? {}, query, body, set, status, scope } as FailedCall
       const error = await toApiError(thrown, call, { handlers, declarations }).catch(toInternal)
+      const broken = brokenFields(thrown)
       if (error.status >= 500) {
-        const why = { lost: lostBy(thrown), reason: error.details.reason }
+        const why = { lost: lostBy(thrown), reason: error.details.reason, broken }
         log.error({ request_id: id, ...why, error: safeError(thrown) }, error.code)
       }
-      const details = error.status === 500 ? { request_id: id } : error.details
+      const told = config.CHECK_RESPONSES && broken ? { broken } : {}
+      const details = error.status === 500 ? { request_id: id, ...told } : error.details
       set.status = error.status
       set.headers['x-request-id'] = id
       if (error.status === 401) set.headers['www-authenticate'] = 'Bearer'

@@ -5,12 +5,15 @@
 import type { TSchema } from '@sinclair/typebox'
 import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
 import { ValueErrorType } from '@sinclair/typebox/errors'
-import type { ValidationError } from 'elysia'
+import { ValidationError } from 'elysia'
+import { config } from '../../base/config'
 import { ApiError, ERRORS, type ErrorCode, type Fault } from '../../base/errors'
 import { type LengthLimits, lengthFault } from '../../base/shapes/fields'
 
 /** The most faults that one answer lists. */
 export const MOST_FAULTS = 100
+/** The fields of an answer that are named: one fault of ours is often in each row of a list. */
+const MOST_BROKEN = 5
 /** Items of a list that are judged although it has too many: 9,900 networks take 0.2 s of a processor. */
 const MOST_ITEMS = 1000
 
@@ -27,12 +30,16 @@ type RawFault = {
   type: ValueErrorType
   path: string
   value: unknown
+  message: string
   schema: unknown
   /** For a union: what each of its branches finds. */
   errors: Iterable<RawFault>[]
 }
 
 type Validator = { schema?: FieldSchema; Errors(value: unknown): Iterable<RawFault> }
+
+/** A field of an answer that its model does not allow: the type of what is there, and what was expected. */
+type BrokenField = { path: string; type: string; message: string; value?: unknown }
 
 type FieldFault = Fault & { code: ErrorCode; position: number }
 
@@ -42,6 +49,26 @@ export function toValidationError(error: ValidationError): ApiError {
   const validator = error.validator as Validator
   const prefix = error.type === 'body' ? '' : `/${error.type}`
   return invalid(validator.Errors(error.value), validator.schema, prefix)
+}
+
+/**
+ * Tells where an answer breaks its own model; undefined for every other error. The value may tell of a person, so it is
+ * there only under test.
+ */
+export function brokenFields(error: unknown): BrokenField[] | undefined {
+  if (!(error instanceof ValidationError) || error.type !== 'response') return undefined
+  const fields: BrokenField[] = []
+  for (const { path, value, message } of inFields((error.validator as Validator).Errors(error.value))) {
+    fields.push({ path, type: typeOf(value), message, ...(config.CHECK_RESPONSES && { value }) })
+    if (fields.length === MOST_BROKEN) break
+  }
+  return fields
+}
+
+function typeOf(value: unknown): string {
+  if (value === null) return 'null'
+  if (typeof value !== 'object') return typeof value
+  return value.constructor?.name.toLowerCase() ?? 'object'
 }
 
 /**
