@@ -38,8 +38,15 @@ export async function searchOf(scope: Scope, filter: TicketFilter): Promise<List
   return { ...found, exact: await ticketSearch(scope, search.replace(/\S+(?=\s*$)/, '"$&"'), facets) }
 }
 
-/** Tells if the list is that of a contact, company or labels with few tickets: they need no index of words. */
-export async function areFewAsked(scope: Scope, { contact_id, company_id, label_ids }: Conditions): Promise<boolean> {
+/**
+ * Tells if the list is that of a contact, company or labels with few tickets, or of the one with an external id: they
+ * need no index of words.
+ */
+export async function areFewAsked(
+  scope: Scope,
+  { external_id, contact_id, company_id, label_ids }: Conditions,
+): Promise<boolean> {
+  if (external_id !== undefined) return true
   // A single label is a word.
   const labels = label_ids && label_ids.length > 1 ? label_ids : undefined
   const keys = contact_id ?? company_id ?? labels

@@ -1,0 +1,240 @@
+/**
+ * Every two filters of tickets, in every order of the list, against a plain computation over the tickets themselves.
+ * A filter that the list gets is one here: its values and its meaning, without SQL.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { TICKET_PRIORITIES } from '../../../src/base/db/schema'
+import { TICKET_FILTERS, TICKET_SORTS, type Ticket, type TicketConditions } from '../../../src/desk/tickets/model'
+import { createOrganization, type Organization, startApi, stopApi } from '../../support/api'
+import { createCompany, createContact, createLabel, createTicket } from '../../support/factories'
+
+/** A filter as a computation over tickets: two values, as a URL spells them. */
+type Plain = {
+  values(desk: Desk): [string, string]
+  matches(ticket: Ticket, value: string): boolean
+  /** As the body of a bulk change spells it. */
+  inBody?(value: string): unknown
+}
+
+const PLAIN = {
+  status: { values: () => ['open', 'closed'], matches: ({ status }, value) => status === value },
+  priority: { values: () => ['normal', 'urgent'], matches: ({ priority }, value) => priority === value },
+  assignee_id: {
+    values: ({ agent }) => [agent.user_id, 'none'],
+    matches: ({ assignee }, value) => (assignee?.id ?? 'none') === value,
+  },
+  contact_id: {
+    values: ({ tickets }) => [tickets[0]!.contact!.id, tickets[1]!.contact!.id],
+    matches: ({ contact }, value) => contact?.id === value,
+  },
+  company_id: {
+    values: ({ tickets }) => [tickets[0]!.company!.id, crypto.randomUUID()],
+    matches: ({ company }, value) => company?.id === value,
+  },
+  label_ids: {
+    values: ({ labels: [red, blue] }) => [red!, `${red},${blue}`],
+    matches: ({ labels }, value) => labels.some(({ id }) => value.split(',').includes(id)),
+    inBody: (value) => value.split(','),
+  },
+  search: {
+    values: () => ['printer', 'red printer'],
+    matches: ({ subject }, value) => value.split(' ').every((word) => subject.includes(word)),
+  },
+  external_id: {
+    values: ({ tickets }) => [tickets[0]!.external_id!, tickets[5]!.external_id!],
+    matches: ({ external_id }, value) => external_id === value,
+  },
+  merged: {
+    values: () => ['false', 'true'],
+    matches: ({ merged_into }, value) => (merged_into !== null) === (value === 'true'),
+    inBody: (value) => value === 'true',
+  },
+  custom: {
+    values: () => ['gold', 'silver'],
+    matches: ({ custom }, value) => custom.tier === value,
+    inBody: (value) => ({ tier: value }),
+  },
+  created_after: {
+    values: ({ tickets }) => [createdAt(tickets[3]!), createdAt(tickets.at(-3)!)],
+    matches: (ticket, value) => createdAt(ticket) > value,
+  },
+  created_before: {
+    values: ({ tickets }) => [createdAt(tickets.at(-2)!), createdAt(tickets[8]!)],
+    matches: (ticket, value) => createdAt(ticket) < value,
+  },
+} satisfies Record<keyof TicketConditions, Plain>
+
+type Name = keyof typeof PLAIN
+type Condition = { name: Name; value: string }
+type Desk = Organization & { tickets: Ticket[]; labels: string[]; view_id: string }
+
+const TICKETS = 24
+const NAMES = Object.keys(PLAIN) as Name[]
+const PAIRS = NAMES.flatMap((one, at) => NAMES.slice(at + 1).map((other) => [one, other] as const))
+
+let desk: Desk
+
+beforeAll(async () => {
+  await startApi()
+  desk = await fillDesk()
+})
+afterAll(stopApi)
+
+/** The time of creation with its milliseconds, which answers leave out. */
+function createdAt({ id }: Pick<Ticket, 'id'>): string {
+  return new Date(Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)).toISOString()
+}
+
+/** Tickets of which every two filters find some and leave some out. */
+async function fillDesk(): Promise<Desk> {
+  const organization = await createOrganization()
+  const { agent, scope } = organization
+  const companies = [await createCompany(agent), undefined]
+  const contacts = []
+  for (const company of companies) contacts.push(await createContact(agent, { company_id: company?.id }))
+  const labels = [await createLabel(agent), await createLabel(agent)].map(({ id }) => id as string)
+  const ids: string[] = []
+  for (let n = 0; n < TICKETS; n++) {
+    const { id } = await createTicket(agent, {
+      subject: `${n % 3 ? 'red' : 'blue'} ${n % 4 === 3 ? 'kettle' : 'printer'}`,
+      contact_id: contacts[n % 2].id,
+      priority: ['normal', 'urgent', 'normal', 'urgent', 'low'][n % 5],
+      assignee_id: n % 3 === 2 ? undefined : agent.user_id,
+      label_ids: labels.filter((_, at) => (n >> (2 * at)) % 4 === 1),
+      external_id: `order ${n}`,
+      custom: { tier: n % 3 === 1 ? 'silver' : 'gold' },
+    })
+    ids.push(id)
+    // A moment of its own for each, so that times of creation tell them apart.
+    while (Date.now() <= Date.parse(createdAt({ id }))) await Bun.sleep(1)
+  }
+  for (const [n, id] of ids.entries()) if (n % 4 > 1) await agent.patch(`/tickets/${id}`, { status: 'closed' })
+  await agent.post(`/tickets/${ids[10]}/merge`, { source_ids: [ids[0], ids[9], ids[14], ids[15]] })
+  // Changed in another order than created.
+  for (const [n, id] of ids.entries()) {
+    await scope.sql`
+      update tickets set updated_at = timestamptz '2026-01-01 00:00Z' + make_interval(secs => ${(n * 7) % TICKETS})
+      where organization_id = ${organization.id} and id = ${id}`
+  }
+  // The last is deleted: nothing finds it.
+  await agent.delete(`/tickets/${ids.at(-1)}`)
+  const tickets: Ticket[] = (await agent.get('/tickets?per_page=100&sort=created_at')).body.data
+  const view = await agent.post('/views', { name: 'A pair', filter: {} })
+  return { ...organization, tickets, labels, view_id: view.body.data.id }
+}
+
+/** The four pairs of values of two filters, of which one stands before the other or behind it. */
+function valuesOf([one, other]: readonly [Name, Name]): [Condition, Condition][] {
+  const [ones, others] = [PLAIN[one].values(desk), PLAIN[other].values(desk)]
+  return ones.flatMap((a, i) =>
+    others.map((b, j): [Condition, Condition] => {
+      const pair: [Condition, Condition] = [
+        { name: one, value: a },
+        { name: other, value: b },
+      ]
+      return i === j ? pair : [pair[1], pair[0]]
+    }),
+  )
+}
+
+/** The ids of what both conditions match, in the order of a sort. */
+function expected(pair: Condition[], sort: (typeof TICKET_SORTS)[number] = '-created_at'): string[] {
+  const keys = {
+    created_at: () => '',
+    updated_at: ({ updated_at }: Ticket) => updated_at,
+    priority: ({ priority }: Ticket) => String(TICKET_PRIORITIES.indexOf(priority)),
+  }
+  const place = (ticket: Ticket) => `${keys[sort.replace('-', '') as keyof typeof keys](ticket)} ${ticket.id}`
+  const found = desk.tickets
+    .filter((ticket) => pair.every(({ name, value }) => (PLAIN[name] as Plain).matches(ticket, value)))
+    .toSorted((one, other) => (place(one) < place(other) ? -1 : 1))
+    .map(({ id }) => id)
+  return sort.startsWith('-') ? found.toReversed() : found
+}
+
+function parametersOf(pair: Condition[]): Record<string, string> {
+  return Object.fromEntries(pair.map(({ name, value }) => [name === 'custom' ? 'custom.tier' : name, value]))
+}
+
+/** The list from its first page on by cursor, and its total. */
+async function walk(query: Record<string, string>, per_page = 100): Promise<{ ids: string[]; total: number }> {
+  const ids: string[] = []
+  let total: number | undefined
+  for (let cursor: string | null | undefined; cursor !== null; ) {
+    const parameters = new URLSearchParams({ ...query, per_page: String(per_page), ...(cursor && { cursor }) })
+    const { status, body } = await desk.agent.get(`/tickets?${parameters}`)
+    expect([query, status]).toEqual([query, 200])
+    ids.push(...body.data.map(({ id }: Ticket) => id))
+    if (!cursor) total = body.meta.total
+    // A list by last change can be followed for ever.
+    cursor = body.data.length < per_page ? null : body.meta.next_cursor
+  }
+  return { ids, total: total! }
+}
+
+/** The tickets that a bulk change would change. */
+async function bulk(pair: Condition[]): Promise<string[]> {
+  const filter = Object.fromEntries(
+    pair.map(({ name, value }) => [name, (PLAIN[name] as Plain).inBody?.(value) ?? value]),
+  )
+  const answer = await desk.agent.post('/tickets/bulk', { filter, changes: { subject: 'New' }, dry_run: true })
+  expect([filter, answer.status]).toEqual([filter, 200])
+  return answer.body.data.map(({ id }: Ticket) => id)
+}
+
+/** The list of a view that keeps one condition, with the other one beside it. */
+async function viewed([kept, beside]: [Condition, Condition]): Promise<{ ids: string[]; total: number }> {
+  const saved = await desk.agent.patch(`/views/${desk.view_id}`, { filter: parametersOf([kept]), sort: 'created_at' })
+  expect(saved.status).toBe(200)
+  return walk({ view_id: desk.view_id, ...parametersOf([beside]) })
+}
+
+test('every filter of the list has a plain meaning here', () => {
+  expect<string[]>(NAMES.toSorted()).toEqual([...Object.keys(TICKET_FILTERS), 'custom'].toSorted())
+})
+
+test('every filter finds some of the tickets and leaves some out', () => {
+  const shares = NAMES.flatMap((name) =>
+    PLAIN[name].values(desk).map((value) => [name, expected([{ name, value }]).length] as const),
+  )
+  expect(shares.filter(([name, found]) => found === desk.tickets.length || (!found && name !== 'company_id'))).toEqual(
+    [],
+  )
+})
+
+describe.each([
+  ['few', 0],
+  ['many', 1_000_000],
+] as const)('where contact, company and labels have %s tickets', (_, more) => {
+  beforeAll(() => planMany(more))
+
+  test.each(PAIRS)('%s with %s: list, total, walk, bulk change and view show what both match', async (one, other) => {
+    for (const [at, pair] of valuesOf([one, other]).entries()) {
+      const query = parametersOf(pair)
+      // Two of the four pairs of values in every order, the others in one.
+      for (const sort of TICKET_SORTS.filter((_, place) => at % 3 === 0 || at === place)) {
+        const found = await walk({ ...query, sort }, sort === TICKET_SORTS[at] ? 4 : 100)
+        const ids = expected(pair, sort)
+        // A number that is kept has the tickets that there are not.
+        if (found.total >= more && more > 0) found.total = ids.length
+        expect({ query, sort, ...found }).toEqual({ query, sort, ids, total: ids.length })
+      }
+      expect({ query, bulk: await bulk(pair) }).toEqual({ query, bulk: expected(pair) })
+      const seen = await viewed(pair)
+      expect({ query, view: seen.ids }).toEqual({ query, view: expected(pair, 'created_at') })
+    }
+  })
+})
+
+/** Lets contacts, companies and labels seem to have more tickets, so that lists go the way for many. */
+async function planMany(more: number): Promise<void> {
+  const { sql, organization_id } = desk.scope
+  if (more === 0) return
+  await sql`
+    insert into tally_changes (organization_id, kind, key, status, n)
+    select distinct ${organization_id}::uuid, kind, key, 'open', ${more}::integer from (
+      select kind, key from tallies where organization_id = ${organization_id}
+      union select kind, key from tally_changes where organization_id = ${organization_id}
+    ) as known
+    where kind in ('tickets_of_contact', 'tickets_of_company', 'tickets_of_label')`
+}
