@@ -2,7 +2,7 @@
 import { newId } from '../../base/db/columns'
 import { insertRows } from '../../base/db/insert-rows'
 import { unknownIds } from '../../base/errors'
-import { inTransaction, type Scope, together } from '../../base/scope'
+import { type Actor, inTransaction, type Scope, together } from '../../base/scope'
 import { asIds, firstIdAt } from '../../base/shapes/ids'
 import { publish } from '../../delivery/webhooks/publish'
 import { findOrCreateContacts } from '../contacts/senders'
@@ -118,8 +118,13 @@ async function open(scope: Scope, old: Ticket, opener: Opener | undefined, subje
   const { actor } = scope
   await openTickets(scope, [{ id, subject, contact_id, mailbox_id, actor, first: null, split_from_id: old.id }])
   const ticket = { id, contact_id }
+  // The writer has named the people, not the agent who splits.
+  const by: Actor =
+    opener && contact_id !== null
+      ? { type: 'contact', id: contact_id, name: opener.sender_name, email: opener.sender_email }
+      : actor
   for (const [standing, people] of await peopleOf(scope, old.id, opener, filed)) {
-    await addParticipants(scope, ticket, people, standing)
+    await addParticipants({ ...scope, actor: by }, ticket, people, standing)
   }
   return id
 }

@@ -74,7 +74,10 @@ async function findMailbox({ sql, organization_id }: Scope, { id, mailbox_id, co
       select a.email from contact_addresses a
       where a.organization_id = ${organization_id} and a.contact_id = ${contact_id ?? ZERO_ID}
     ) as addresses, array(
-      select json_build_object('sender_email', w.sender_email, 'reply_to', w.reply_to) from messages w
+      select json_build_object('sender_email', w.sender_email, 'reply_to', case
+        when w.original_ticket_id is null or w.sender_verified then w.reply_to
+      end)
+      from messages w
       where w.organization_id = ${organization_id} and w.ticket_id = ${id} and w.direction = 'inbound'
         and w.sender_email is not null and not w.auto_reply and w.sender_verified is not false
       order by w.id desc limit ${LATEST}
@@ -90,7 +93,8 @@ async function findMailbox({ sql, organization_id }: Scope, { id, mailbox_id, co
 /**
  * Finds where the contact is written to: at the address of its latest email that is not forged, else at the primary
  * one. A Reply-To of that email counts when its domain is that of the sender. A domain answers for its addresses;
- * nobody can tell if another address belongs to the same person.
+ * nobody can tell if another address belongs to the same person. Unproven mail that a merge has brought from another
+ * ticket directs no answer: it was judged for the conversation there.
  */
 function wantedAddress({ latest, addresses }: Reachable, contact_email: string): string {
   const by_key = new Map(addresses.map((email) => [addressKey(email), email]))

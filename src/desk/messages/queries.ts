@@ -65,7 +65,7 @@ export function messageFields(scope: Scope) {
 /** The columns without the texts. */
 export function detailFields({ sql, organization_id }: Scope) {
   return sql`
-    m.id, m.is_internal, m.direction, ${channel(sql)} as channel,
+    m.id, m.is_internal, m.direction, ${channelOf(sql)} as channel,
     json_build_object('name', m.sender_name, 'email', m.sender_email) as sender,
     (
       select coalesce(json_agg(json_build_object(
@@ -86,8 +86,11 @@ export function detailFields({ sql, organization_id }: Scope) {
     ) as original_ticket, m.created_at`
 }
 
-/** Rows of releases without channels have null there: an email has a text of its own, or brought its id. */
-function channel(sql: Sql) {
+/**
+ * SQL for the channel of a message `m`. Rows of releases without channels have null there: an email has a text of its
+ * own, or brought its id.
+ */
+export function channelOf(sql: Sql) {
   return sql`coalesce(m.channel, case
     when m.reply_text is not null or (m.direction = 'inbound' and m.email_message_id is not null) then 'email' else 'api'
   end)`

@@ -32,10 +32,27 @@ export async function createParticipant(scope: Scope, ticket_id: string, input: 
   return inTransaction(scope, async (scope) => {
     const conversation = await lockConversation(scope, ticket_id)
     await addParticipants(scope, conversation, [{ name: input.name ?? null, email: input.email }], 'confirmed')
-    const participant = await findParticipant(scope, ticket_id, input.email)
+    const [participant, agents] = await together([
+      findParticipant(scope, ticket_id, input.email),
+      addedByAgents(scope, ticket_id),
+    ])
     if (!participant) throw fieldError('VALIDATION_ERROR', '/email', "is the contact's or one of your own mailboxes")
+    const { id, email } = participant
+    // Mail had confirmed the person already: a merge asks if an agent has, too.
+    if (!agents.has(id)) {
+      await recordActivity(scope, ticket_id, [{ type: 'participant_added', data: { participant_id: id, email } }])
+    }
     return participant
   })
+}
+
+/** The ids of participants that agents have added to a ticket, or confirmed. */
+async function addedByAgents({ sql, organization_id }: Scope, ticket_id: string): Promise<Set<string>> {
+  const rows = await sql<{ id: string }[]>`
+    select data ->> 'participant_id' as id from activities
+    where organization_id = ${organization_id} and ticket_id = ${ticket_id} and type = 'participant_added'
+      and actor_type in ('user', 'api_key')`
+  return new Set(rows.map(({ id }) => id))
 }
 
 /**
