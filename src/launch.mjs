@@ -13,7 +13,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** SHA-512 of Bun's program, by platform, from the packages of the npm registry. The baseline packages hold the same. */
+/** SHA-512 of Bun, by platform, from the packages of the npm registry. The baseline packages hold the same. */
 const BUN_SHA512 = {
   'linux-x64': 'J7DseJgFLBdeAPvwmv8YK81+ScUYTSdz7zAA0Sobo+fKj5yZM1t62fSGof4j8ZnQRaKH4HRX7kx53bdyJlb5RA==',
   'linux-x64-musl': 'jQ26ey7UAAHdST17iTN61JLXfXIaT+Q2nuj+29u+kwpTHdUAcW77QdJHKj9uKToI0/wedi+i4DXB2sdhoW2Cww==',

@@ -32,6 +32,14 @@ const CRASH = `
     writeFileSync(import.meta.path + '.run', '')
     process.kill(process.pid, 'SIGSEGV')
   })`
+const LATE = `
+  test('slow', async () => {
+    if (existsSync(import.meta.path + '.run')) return
+    await Bun.sleep(300)
+    throw new Error('late')
+  }, 100)
+  test('next', () => Bun.sleep(600))
+  afterAll(() => writeFileSync(import.meta.path + '.run', ''))`
 
 test('a file that failed runs once more: what passes then is named, and what fails again has failed', () => {
   const { status, lines, last } = runTests({ GOOD, BY_LUCK, ALWAYS })
@@ -53,6 +61,12 @@ test('what fails outside of a test fails the run, and is counted', () => {
   const { status, lines, last } = runTests({ GOOD, LOST: `import './nowhere'` })
   expect([status, last]).toEqual([1, '1 passed, 1 failed'])
   expect(lines).toContain('failed: 1 outside of the tests, shown above')
+})
+
+test('a test that timed out and fails later fails once: what it leaves behind is of no other test', () => {
+  const { status, lines, last } = runTests({ GOOD, LATE })
+  expect([status, last]).toEqual([0, '3 passed, 0 failed'])
+  expect(lines).toContainEqual(expect.stringMatching(/^failed at first, passed alone: .*LATE\.test\.ts > slow$/))
 })
 
 test('a crash fails the run, because the files after it were not run', () => {

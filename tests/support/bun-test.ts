@@ -14,6 +14,9 @@ export type RunResult = {
   outside: number
 }
 
+/** The error of such a test in Bun's report. */
+const TIMED_OUT = 'test timed out'
+
 /** Lines of an error that are kept. */
 const ERROR_LINES = 12
 
@@ -30,13 +33,18 @@ export async function bunTest(args: string[], env: NodeJS.ProcessEnv, stopped: A
   const stop = () => tests.kill(stopped.reason)
   stopped.addEventListener('abort', stop)
   const counts = { fail: 0, error: 0 }
+  /** The files whose tests run, in the order of the errors between tests. */
+  const errors_of: string[] = []
+  let running = ''
   let rest = ''
   tests.stderr.on('data', (chunk: Buffer) => {
     process.stderr.write(chunk)
     const lines = (rest + chunk.toString()).split('\n')
     rest = lines.pop() ?? ''
-    for (const line of lines) {
-      const [, count, what] = /^ *(\d+) (fail|error)s?$/.exec(Bun.stripANSI(line)) ?? []
+    for (const line of lines.map(Bun.stripANSI)) {
+      running = /^(\S+\.ts):$/.exec(line)?.[1] ?? running
+      if (line === '# Unhandled error between tests') errors_of.push(running)
+      const [, count, what] = /^ *(\d+) (fail|error)s?$/.exec(line) ?? []
       if (what === 'fail' || what === 'error') counts[what] = Number(count)
     }
   })
@@ -45,7 +53,11 @@ export async function bunTest(args: string[], env: NodeJS.ProcessEnv, stopped: A
 
   const files = fs.existsSync(report) ? readReport(fs.readFileSync(report, 'utf8')) : new Map<string, FileResult>()
   const named = [...files.values()].reduce((sum, { failed }) => sum + failed.length, 0)
-  const outside = Math.max(counts.fail - named, counts.error)
+  // A test that timed out goes on. The error with which it ends later is its own: it has failed already.
+  const timed_out = [...files].filter(([, { failed }]) => failed.some(({ error }) => error === TIMED_OUT))
+  const of_timed_out = new Set(timed_out.map(([file]) => path.resolve(file)))
+  const late = errors_of.filter((file) => of_timed_out.has(path.resolve(file)))
+  const outside = Math.max(counts.fail - named, counts.error - late.length)
   return { files, outside: code !== 0 && named + outside === 0 ? 1 : outside }
 }
 
