@@ -4,7 +4,7 @@ import { mkdirSync } from 'node:fs'
 import path from 'node:path'
 
 /** The commit of the release before this one. Databases and processes of it must go on working. */
-const COMMIT = '9431b46'
+const COMMIT = 'dd9e549b'
 
 const ROOT = path.join(import.meta.dirname, '../..')
 

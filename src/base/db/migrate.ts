@@ -3,11 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type postgres from 'postgres'
 import { log } from '../log'
 import { build } from '../process/build'
-import { finishAddressKeys } from './address-keys'
 import { allowPlacing, findUnplaced, isDistributed, placeTables, withoutSetNull } from './cluster/place-tables'
 import type { ConnectionOptions } from './connection-url'
 import { type Client, NO_LIMITS, openClient } from './driver-client'
-import { finishTallies } from './finish-tallies'
 import { refuseOldServer, refuseReadOnly, toMigrationError, type Where } from './migration-faults'
 import { findMissing, MIGRATIONS_FOLDER, type Migration, readMigrations } from './migration-files'
 import { locksOf, type TableLocks } from './migration-locks'
@@ -68,9 +66,6 @@ export async function migrateDatabase(
       })
       if (duration_ms !== undefined) applied.push({ migration: migration.name, duration_ms })
     }
-    where = ['the end of a migration']
-    await finishAddressKeys(client)
-    await finishTallies(client)
     return applied
   } catch (error) {
     throw await toMigrationError(client, error, where)
@@ -122,7 +117,7 @@ async function applyLocked(
   migration: Migration,
   onStatement: (statement: string) => void,
 ) {
-  const { statements, hash, when, replaces } = migration
+  const { statements, hash, when } = migration
   const deadline = performance.now() + GIVE_WAY_MS
   const limitWait = () => {
     const left_ms = Math.max(LAST_MS, Math.round(deadline - performance.now()))
@@ -143,8 +138,7 @@ async function applyLocked(
   }
   onStatement('insert into drizzle.__drizzle_migrations')
   await createMigrationsTable(sql)
-  if (replaces) await sql`update drizzle.__drizzle_migrations set hash = ${hash} where created_at = ${when}`
-  else await sql`insert into drizzle.__drizzle_migrations (hash, created_at) values (${hash}, ${when})`
+  await sql`insert into drizzle.__drizzle_migrations (hash, created_at) values (${hash}, ${when})`
 }
 
 /** Runs statements on a cluster: a new table is placed at once, before the keys that follow. */

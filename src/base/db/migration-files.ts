@@ -3,7 +3,6 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { readMigrationFiles } from 'drizzle-orm/migrator'
 import type postgres from 'postgres'
-import { isEarlierForm, mendsOf } from './earlier-forms'
 import { MigrationError } from './migration-faults'
 
 export type Migration = {
@@ -13,9 +12,12 @@ export type Migration = {
   hash: string
   /** Its time in the journal, by which the database remembers it. */
   when: number
-  /** It brings an earlier form of a migration that the database has to the present one. */
-  replaces?: boolean
 }
+
+/** The release whose schema the first migration makes. A database of one before cannot be migrated by this one. */
+const BASE = 'release 0.2.0 (commit dd9e549b)'
+/** SHA-256 of the last migration of that release, in whose place its databases have the first one of this release. */
+const LAST_OF_BASE = 'ff2f7590971668788f4844158f671678517772b1f4e3d2da0975536c446c38fe'
 
 export const MIGRATIONS_FOLDER = path.join(import.meta.dir, '../../../drizzle')
 
@@ -33,11 +35,23 @@ export async function readMigrations(folder = MIGRATIONS_FOLDER): Promise<Migrat
 }
 
 /**
- * Finds the migrations that the database lacks, and first what it lacks of one that it has in an earlier form. Takes no
- * lock.
+ * Leaves the migrations of a database, by their times, that this release has as well: what came before the first one is
+ * part of it.
+ * @param whens in their order
+ * @throws MigrationError when all of them came before the first one
+ */
+export function sinceBase(migrations: Migration[], whens: number[]): number[] {
+  const since = whens.filter((when) => when >= migrations[0]!.when)
+  if (since.length > 0 || whens.length === 0) return since
+  throw new MigrationError(
+    `the database is older than ${BASE}: use that one first, which brings it to its own schema, then this one`,
+  )
+}
+
+/**
+ * Finds the migrations that the database lacks. Takes no lock.
  * @throws MigrationError when the database has migrations of a newer release, which would not expect what this one
- *   writes, or
- *   is in a state that no release leaves
+ *   writes, is older than any that this release can migrate, or is in a state that no release leaves
  */
 export async function findMissing(sql: postgres.ISql, migrations: Migration[]): Promise<Migration[]> {
   // `to_regclass` would answer from a cache, which does not know yet what another process has just committed.
@@ -47,27 +61,26 @@ export async function findMissing(sql: postgres.ISql, migrations: Migration[]): 
   if (!table) return migrations
   const rows = await sql<{ when: number; hash: string }[]>`
     select created_at::float8 as when, hash from drizzle.__drizzle_migrations order by id`
+  const hashes = new Map(rows.map(({ when, hash }) => [when, hash]))
   const known = new Set(migrations.map(({ when }) => when))
-  const unknown = rows.filter(({ when }) => !known.has(when)).length
+  const unknown = sinceBase(migrations, [...hashes.keys()]).filter((when) => !known.has(when)).length
   if (unknown > 0) {
     const newer = table.version ? `a newer release, ${table.version}` : 'a newer release'
     throw new MigrationError(
       `the database was migrated by ${newer} (${unknown} of its migrations are not in this one): use that release`,
     )
   }
-  const hashes = new Map(rows.map(({ when, hash }) => [when, hash]))
   const missing = migrations.filter(({ when }) => !hashes.has(when))
   refuseStrange(migrations, missing, hashes)
-  const applied = migrations.flatMap(({ name, when }) => (hashes.has(when) ? [[name, hashes.get(when)!] as const] : []))
-  return [...mendsOf(migrations, new Map(applied)), ...missing]
+  return missing
 }
 
 /** @throws MigrationError when the database has another text of a migration, or a later one than one that it lacks */
 function refuseStrange(migrations: Migration[], missing: Migration[], hashes: Map<number, string>): void {
   const why = 'a program that was never released has changed it. Nothing was changed now. Restore a backup of a release'
-  const other = migrations.find(({ name, when, hash }) => {
+  const other = migrations.find(({ when, hash }, index) => {
     const noted = hashes.get(when)
-    return noted !== undefined && noted !== hash && !isEarlierForm(name, noted)
+    return noted !== undefined && noted !== hash && !(index === 0 && noted === LAST_OF_BASE)
   })
   if (other) {
     throw new MigrationError(`the database has another form of migration ${other.name} than any release: ${why}`)

@@ -6,7 +6,6 @@ import { findMissing, MIGRATIONS_FOLDER, readMigrations } from './migration-file
 import { locksOf } from './migration-locks'
 import { findObstacles, type Obstacle } from './migration-obstacles'
 import { sizesOf, workOf } from './migration-work'
-import { FILL_KINDS } from './schema'
 
 /** Seconds for each row that is read: three indexes of a million contacts took 11 seconds on two processors. */
 const SECONDS_OF_ROW = 4e-6
@@ -33,8 +32,6 @@ type PlannedMigration = {
   about_s: number
   /** The most that the disk takes meanwhile, with the write-ahead log. */
   disk_bytes: number
-  /** What background jobs fill afterwards, while the service works. */
-  fills: string[]
 }
 
 export type Plan = { steps: PlannedMigration[]; obstacles: Obstacle[] }
@@ -71,9 +68,6 @@ export async function planMigrations(
         reads: work.map(({ table, rows }) => ({ table, rows })),
         about_s: Math.ceil(work.reduce((sum, { rows }) => sum + rows, 0) * SECONDS_OF_ROW),
         disk_bytes: work.reduce((sum, { disk_bytes }) => sum + disk_bytes, 0),
-        fills: FILL_KINDS.filter((kind) =>
-          statements.some((text) => /insert into "?fills/i.test(text) && text.includes(kind)),
-        ),
       })
     }
     return { steps, obstacles: missing.length > 0 ? await findObstacles(client, missing, free_bytes) : [] }

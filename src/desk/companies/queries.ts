@@ -4,7 +4,6 @@ import type { Scope } from '../../base/scope'
 import { type Page, page } from '../../base/shapes/page'
 import { hasWords, wordsOfFilter } from '../custom/custom-words'
 import { tally } from '../tallies/tallies'
-import { companyOfEntry } from '../time-entries/companies'
 import type { Company, CompanyFilter, CompanyWithDetails } from './model'
 
 /** The companies of the organization that match, newest first. */
@@ -41,7 +40,6 @@ function contains(sql: Sql, search: string) {
 /** A company with its contacts, newest tickets and totals. @throws COMPANY_NOT_FOUND */
 export async function getCompany(scope: Scope, id: string): Promise<CompanyWithDetails> {
   const { sql, organization_id } = scope
-  const companyOf = await companyOfEntry(scope)
   const [company] = await sql<CompanyWithDetails[]>`
     select ${fields(scope)}, ${ticketCount(scope)} as total_tickets,
       coalesce((
@@ -62,7 +60,7 @@ export async function getCompany(scope: Scope, id: string): Promise<CompanyWithD
       ), '[]') as recent_tickets,
       coalesce((
         select sum(e.duration_minutes) from time_entries e
-        where e.organization_id = ${organization_id} and ${companyOf()} = c.id
+        where e.organization_id = ${organization_id} and e.company_id = c.id
       ), 0) as total_time_minutes
     from companies c
     join organizations o on o.id = ${organization_id}

@@ -7,7 +7,6 @@
  * of the index a prefix takes 100 to 500 ms instead of 1 to 5 ms.
  */
 import { LRUCache } from 'lru-cache'
-import { isFilled } from '../../base/db/fills'
 import { insertRows } from '../../base/db/insert-rows'
 import { render } from '../../base/html/render'
 import type { Scope } from '../../base/scope'
@@ -73,11 +72,6 @@ export function addToSearch(scope: Scope, text: TicketText): Promise<void> {
  */
 export async function addEachToSearch(scope: Scope, texts: TicketText[]): Promise<void> {
   if (texts.length === 0) return
-  if (!(await isFilled(scope, 'ticket_search.document'))) {
-    // Documents of the release before have words without a block.
-    for (const { ticket_id } of texts) await rebuildSearch(scope, ticket_id)
-    return
-  }
   const number = await organizationNumber(scope)
   const vectors = await Promise.all(
     texts.map(({ code, text }) => searchVector(prefixOf(number, numberOf(code)), text, MAX_SIZE)),

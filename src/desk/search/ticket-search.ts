@@ -5,7 +5,6 @@
  * counted up to the cap. Numbers and ids of tickets that are made at the same moment may differ in their order, so it
  * reads some matches more (`SLACK`) before it sorts them by id.
  */
-import { isFilled } from '../../base/db/fills'
 import type { Fragment } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
 import { BLOCK_BITS, inBlock, prefixOfAny } from './blocks'
@@ -16,17 +15,12 @@ import { facetQuery, facetWord, type SearchQuery, toTsquery } from './words'
 export const SLACK = 1000
 
 /** A search of tickets, with properties that they must have. */
-export type TicketSearch = {
-  in_blocks: SearchQuery
-  /** For the documents of older releases, until they are filled: it finds words, and nothing of the properties. */
-  older?: SearchQuery
-}
+export type TicketSearch = { in_blocks: SearchQuery }
 
 /**
  * Makes a search of what somebody typed, or of facets alone.
- * @param facets lists of facets: the ticket must have at least one of each list. An empty list finds nothing. `older`
- *   documents do not know facets
- * @returns undefined when the text holds no word: it matches nothing; and of facets that not all documents know yet
+ * @param facets lists of facets: the ticket must have at least one of each list. An empty list finds nothing
+ * @returns undefined when the text holds no word: it matches nothing
  */
 export async function ticketSearch(
   scope: Scope,
@@ -34,12 +28,10 @@ export async function ticketSearch(
   facets: string[][],
 ): Promise<TicketSearch | undefined> {
   const number = await organizationNumber(scope)
-  const is_filled = await isFilled(scope, 'ticket_search.document')
-  const words = is_filled ? facets.map((any) => any.map(facetWord)) : []
-  if (text === undefined) return is_filled ? { in_blocks: facetQuery(prefixOfAny(number), words) } : undefined
+  const words = facets.map((any) => any.map(facetWord))
+  if (text === undefined) return { in_blocks: facetQuery(prefixOfAny(number), words) }
   const in_blocks = toTsquery(prefixOfAny(number), text, words)
-  if (!in_blocks) return undefined
-  return is_filled ? { in_blocks } : { in_blocks, older: toTsquery(String(number), text) }
+  return in_blocks && { in_blocks }
 }
 
 /** Where a list by time of creation begins and ends: conditions on `tickets hit`, such as `and hit.id < …`. */
@@ -52,7 +44,7 @@ type Bounds = { before: Fragment; after: Fragment }
  */
 export function blocksOf(
   { sql, organization_id }: Scope,
-  { in_blocks, older }: TicketSearch,
+  { in_blocks }: TicketSearch,
   direction: 'asc' | 'desc',
   { before, after }: Bounds,
 ): Fragment {
@@ -67,7 +59,6 @@ export function blocksOf(
     select ${inBlock(sql, sql`${in_blocks.found}`, sql`n`)}::tsquery as found,
       ${inBlock(sql, sql`${in_blocks.whole}`, sql`n`)}::tsquery as whole
     from ${series} as n
-    ${older ? sql`union all select ${older.found}::tsquery, ${older.whole}::tsquery` : sql``}
     offset 0
   ) as block`
 }
@@ -88,9 +79,9 @@ export function foundInBlock({ sql, organization_id }: Scope, { in_blocks }: Tic
 }
 
 /** The condition of a search on `tickets t`: `and …`. It reads the document of each ticket, as no join does. */
-export function isFound({ sql, organization_id }: Scope, { in_blocks, older }: TicketSearch): Fragment {
+export function isFound({ sql, organization_id }: Scope, { in_blocks }: TicketSearch): Fragment {
   const whole = sql`${inBlock(sql, sql`${in_blocks.whole}`, sql`t.number >> ${BLOCK_BITS}`)}::tsquery`
   return sql`and (
-    select s.document @@ ${whole} ${older ? sql`or s.document @@ ${older.whole}::tsquery` : sql``} from ticket_search s
+    select s.document @@ ${whole} from ticket_search s
     where s.organization_id = ${organization_id} and s.ticket_id = t.id)`
 }

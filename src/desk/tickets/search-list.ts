@@ -79,7 +79,7 @@ export function wayOfSearch(scope: Scope, filter: Conditions, selected: Selectio
             then coalesce(array_agg(id) filter (where is_hit), '{}') end as ids
         from ${firstMatches}`
       first = found!
-      return areAll() || search.older !== undefined
+      return areAll()
     },
     async areMany() {
       if (first.is_ended) return true
@@ -109,10 +109,10 @@ async function labelsThatExist({ sql, organization_id }: Scope, ids: string[]): 
 type FirstMatches = { hits: number; is_ended: boolean; ids: string[] | null }
 
 /** Tells if all tickets that the index finds match: nothing of them is asked that is no word there. */
-function areHits({ in_blocks, older }: TicketSearch, conditions: Conditions): boolean {
+function areHits({ in_blocks }: TicketSearch, conditions: Conditions): boolean {
   const { assignee_id, contact_id, company_id, merged, label_ids } = conditions
   const is_asked = assignee_id === 'none' || contact_id || company_id || merged !== undefined
-  return !older && in_blocks.found === in_blocks.whole && !is_asked && !(label_ids && label_ids.length > 1)
+  return in_blocks.found === in_blocks.whole && !is_asked && !(label_ids && label_ids.length > 1)
 }
 
 /** The bounds of a list by time of creation. @param behind the condition of a page by cursor, on `hit` */
@@ -133,7 +133,7 @@ function boundsOf({ sql }: Scope, conditions: Conditions, direction: Order['dire
  * read up to it. It ends after `LOOKED_MOST` tickets, which `is_end` says: those before this one in the order of
  * ids are all looked at.
  * @param behind the condition of a page by cursor, on `hit`
- * @param most rows. Documents without blocks are found in no order, so that all are read
+ * @param most rows
  */
 function matchesOf(
   scope: Scope,
@@ -148,16 +148,15 @@ function matchesOf(
   // Tickets without an assignee have no word for it.
   const assignee_id = conditions.assignee_id === 'none' ? 'none' : undefined
   const id = sql`s.ticket_id`
-  const { found: _, ...others } = conditions
-  const asked = filters(scope, id, search.older ? others : { assignee_id, contact_id, company_id, merged })
+  const asked = filters(scope, id, { assignee_id, contact_id, company_id, merged })
   // Tickets are looked up one by one, and only where something of theirs is asked for. A join may read all of the
   // organization.
   const ofTicket =
-    search.older || assignee_id || contact_id || company_id || merged !== undefined
+    assignee_id || contact_id || company_id || merged !== undefined
       ? sql`and (select true from tickets t where t.organization_id = ${organization_id} and t.id = s.ticket_id ${asked})`
       : sql``
-  const are_labels_asked = search.older || (label_ids && label_ids.length > 1)
-  const limit = (count: number) => (search.older ? sql`` : sql.unsafe(`limit ${count}`))
+  const are_labels_asked = label_ids && label_ids.length > 1
+  const limit = (count: number) => sql.unsafe(`limit ${count}`)
   return sql`(
     select id, is_hit, share, n = ${LOOKED_MOST} as is_end from (
       select hit.*, share, row_number() over () as n

@@ -12,7 +12,6 @@ import { turns } from '../../base/flow/turns'
 import { noteMade } from '../../base/process/collect'
 import { inTransaction, type Scope } from '../../base/scope'
 import { streamOf } from '../../http/request/stream'
-import { companyOfEntry } from './companies'
 import { CSV_HEADER, type CsvRow, csvRows } from './csv'
 import type { Period } from './model'
 import { matches } from './queries'
@@ -135,7 +134,6 @@ async function writeAll(scope: Scope, period: Period, spool: Spool, onBegin: () 
  */
 async function declareCursor(scope: Scope, period: Period): Promise<void> {
   const { sql, organization_id } = scope
-  const company = await companyOfEntry(scope)
   await sql`
     select set_config('statement_timeout', ${String(TOTAL_MS)}, true),
       set_config('idle_in_transaction_session_timeout', ${String(TOTAL_MS)}, true)`
@@ -145,7 +143,7 @@ async function declareCursor(scope: Scope, period: Period): Promise<void> {
       e.billable, e.rate::text as rate, e.amount::text as amount, e.currency
     from time_entries e
     join tickets t on t.organization_id = ${organization_id} and t.id = e.ticket_id
-    left join companies co on co.organization_id = ${organization_id} and co.id = ${company()}
+    left join companies co on co.organization_id = ${organization_id} and co.id = e.company_id
     join users u on u.id = e.user_id
     where e.organization_id = ${organization_id} ${matches(scope, period)}
     order by e.date desc, e.id desc`

@@ -2,7 +2,6 @@ import type { Fragment, Sql } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
 import type { Scope } from '../../base/scope'
 import { page } from '../../base/shapes/page'
-import { companyOfEntry } from './companies'
 import type { Period, TicketTimeEntry, TimeEntry, TimeEntryFilter, TimeEntryPage } from './model'
 import type { RateSources } from './rate'
 import { totalsOf } from './totals'
@@ -13,10 +12,9 @@ export const FEW_ENTRIES = 20
 /** The entries that match: the latest day first, of one day the newest entry; with totals over all pages. */
 export async function listTimeEntries(scope: Scope, filter: TimeEntryFilter): Promise<TimeEntryPage> {
   const { sql, organization_id } = scope
-  const company = await companyOfEntry(scope)
   const { company_id } = filter
   const conditions = () => sql`
-    ${matches(scope, filter)} ${company_id ? sql`and ${company()} = ${company_id}` : sql``}`
+    ${matches(scope, filter)} ${company_id ? sql`and e.company_id = ${company_id}` : sql``}`
   return page(scope, filter, {
     name: 'time-entries',
     sort: {

@@ -1,7 +1,6 @@
 import type { Fragment, Sql } from '../../base/db/transact'
 import { fieldError } from '../../base/errors'
 import type { Scope } from '../../base/scope'
-import { companyOfEntry } from './companies'
 import type { Period, SummaryGroup, SummaryItem, SummaryQuery } from './model'
 import { matches } from './queries'
 import { daysOf } from './totals'
@@ -19,11 +18,10 @@ export async function summarizeTime(
 ): Promise<SummaryItem[]> {
   const { sql } = scope
   const { label, names } = GROUPS[group_by]
-  const companyOf = await companyOfEntry(scope)
   const sums =
     group_by === 'day'
       ? sumsOfDays(scope, period)
-      : sumsBy(scope, { company: companyOf(), user: sql`e.user_id`, ticket: sql`e.ticket_id` }[group_by], period)
+      : sumsBy(scope, { company: sql`e.company_id`, user: sql`e.user_id`, ticket: sql`e.ticket_id` }[group_by], period)
   const items = await sql<SummaryItem[]>`
     with sums as materialized (${sums} ${group_by === 'ticket' ? sql`limit ${TICKETS_MOST + 1}` : sql``})
     select ${label(sql)}, s.total_minutes, s.billable_minutes, s.total_amount, s.currency

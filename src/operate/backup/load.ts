@@ -5,7 +5,7 @@
  */
 import { isDistributed } from '../../base/db/cluster/place-tables'
 import { createMigrationsTable } from '../../base/db/migrate'
-import { readMigrations } from '../../base/db/migration-files'
+import { readMigrations, sinceBase } from '../../base/db/migration-files'
 import type { Transaction } from '../../base/db/session'
 import { BackupError } from './backup-error'
 import type { Manifest } from './manifest'
@@ -19,10 +19,13 @@ export async function refuseFilled(sql: Transaction): Promise<void> {
   throw new BackupError(`the database is not empty: name an empty one${advice}`)
 }
 
-/** @throws BackupError when the migrations of the backup are not the first ones of this release */
-export async function refuseNewerBackup({ migrations, migration, release }: Manifest): Promise<void> {
+/**
+ * @throws BackupError when the migrations of the backup are not the first ones of this release
+ * @throws MigrationError when the backup is too old
+ */
+export async function refuseOtherBackup({ migrations, migration, release }: Manifest): Promise<void> {
   const known = await readMigrations()
-  if (migrations.every((when, index) => known[index]?.when === when)) return
+  if (sinceBase(known, migrations).every((when, index) => known[index]?.when === when)) return
   throw new BackupError(
     `the backup was made by a newer release (${release}, migration ${migration}): restore it with that`,
   )
@@ -31,7 +34,8 @@ export async function refuseNewerBackup({ migrations, migration, release }: Mani
 /** Makes the schema and copies all rows in. @throws BackupError when the rows are not as many as the backup says */
 export async function loadDatabase(sql: Transaction, { tables, migrations, sequences }: Manifest): Promise<void> {
   await createMigrationsTable(sql)
-  for (const { statements } of (await readMigrations()).slice(0, migrations.length)) {
+  const known = await readMigrations()
+  for (const { statements } of known.slice(0, sinceBase(known, migrations).length)) {
     for (const statement of statements) await sql.unsafe(statement)
   }
   await refuseUnknown(sql, tables)

@@ -15,7 +15,7 @@ import { openAsItIs } from '../start/database'
 import { dropRoot } from '../start/drop-root'
 import { BackupError, explained } from './backup-error'
 import { claimDataDir, clearUnfinished, endRestore } from './claim-data-dir'
-import { compareRows, endCursors, loadDatabase, passTicketNumbers, refuseFilled, refuseNewerBackup } from './load'
+import { compareRows, endCursors, loadDatabase, passTicketNumbers, refuseFilled, refuseOtherBackup } from './load'
 import { type Manifest, readManifest } from './manifest'
 import { enterFolder } from './operator-folder'
 import { keysAfterRestore, writeGeneratedKey } from './secret-keys'
@@ -54,7 +54,7 @@ export async function checkBackup(folder: string): Promise<Checked> {
 export async function restore(folder: string, numbers_from?: number): Promise<Checked> {
   try {
     const manifest = await readBackup(path.resolve(folder))
-    await refuseNewerBackup(manifest)
+    await refuseOtherBackup(manifest)
     const keys = await keysAfterRestore(manifest)
     const release = claimDataDir()
     try {

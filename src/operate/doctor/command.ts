@@ -53,7 +53,7 @@ function figureLines({ postgresql, counts, outbox, top, data_dir }: Report): str
   return [
     `database: PostgreSQL ${version}, ${size}, ${connections} of ${max_connections} connections, processes of the service: ${processes}`,
     `disk: ${data_dir.free_mib} MiB free under ${data_dir.path}`,
-    `organizations: ${counts.organizations}, fills_left: ${counts.fills_left}, mail that is not filed yet: ${counts.pending_mail}`,
+    `organizations: ${counts.organizations}, mail that is not filed yet: ${counts.pending_mail}`,
     ...waiting.map(
       ({ kind, due, scheduled, parked }) => `outbox, ${kind}: ${due} due, ${scheduled} for later, ${parked} held`,
     ),

@@ -65,7 +65,6 @@ async function readDatabase({ sql }: Connection) {
 async function readCounts({ sql }: Connection): Promise<Record<string, number>> {
   const [counts] = await sql<Record<string, number>[]>`
     select (select count(*) from organizations) as organizations,
-      (select count(*) from fills) as fills_left,
       (select count(*) from mailboxes where active) as active_mailboxes,
       (select count(*) from mailboxes m where active and not ${isVerified(sql)}) as unverified_mailboxes,
       (select count(*) from webhooks where status = 'failed' and deleted_at is null) as failed_webhooks,

@@ -18,12 +18,10 @@ import { removeStoredBytes } from '../../desk/attachments/removals'
 import { scanPending } from '../../desk/attachments/scan'
 import { removeOldTokens } from '../../desk/portal/contact-tokens'
 import { applyRetention } from '../../desk/retention/apply'
-import { fillDocuments } from '../../desk/search/fill-documents'
 import { foldTallies } from '../../desk/tallies/tallies'
 import { deleteClosedTickets } from '../../desk/tickets/closed'
 import { foldTicketCounts } from '../../desk/tickets/counts'
 import { purgeDeletedTickets } from '../../desk/tickets/purge'
-import { fillCompanies } from '../../desk/time-entries/companies'
 import { foldTimeTotals } from '../../desk/time-entries/totals'
 import { stopAbandonedTimers } from '../../desk/timers/commands'
 import { removeOldViewers } from '../../desk/viewing/commands'
@@ -49,8 +47,6 @@ const JOBS: CronJob[] = [
   { name: 'fold ticket counts', pattern: '*/5 * * * * *', run: foldTicketCounts },
   { name: 'fold tallies', pattern: '*/2 * * * * *', run: foldTallies },
   { name: 'fold time totals', pattern: '4-59/5 * * * * *', run: foldTimeTotals },
-  { name: 'fill companies of time entries', pattern: '1-59/3 * * * * *', run: fillCompanies },
-  { name: 'fill search documents', pattern: '*/3 * * * * *', run: fillDocuments },
   { name: 'sweep deliveries', pattern: '15 * * * * *', run: (c) => sweepDeliveries(c, config.DELIVERY_HOLD_DAYS) },
   { name: 'end waits for mailboxes', pattern: '35 * * * * *', run: endWaits },
   { name: 'watch the clock', pattern: '25,55 * * * * *', run: watchClock },

@@ -80,7 +80,7 @@ describe.skipIf(Boolean(WHY_NO_CLUSTER))(`a cluster${WHY_NO_CLUSTER ? ` (${WHY_N
   })
 
   test('is migrated on: a new table is placed by its kind, triggers are put on every machine', async () => {
-    const folder = migrationsBefore('_stats')
+    const folder = migrationsBefore('_no_fills')
     await migrateDatabase(url, folder)
     fs.rmSync(folder, { recursive: true })
     await sql.begin(async (inner) => placeTables(inner, await findUnplaced(inner)))
@@ -90,9 +90,6 @@ describe.skipIf(Boolean(WHY_NO_CLUSTER))(`a cluster${WHY_NO_CLUSTER ? ` (${WHY_N
     expect(await tallied(sql)).toEqual({ [organization_id]: 2 })
     await sql`insert into stats (organization_id, size_s, at) values (${organization_id}, 60, now())`
     await sql`insert into audit_log ${sql({ organization_id, id: newId(), actor_type: 'system', action: 'x' })}`
-    // As a migration notes what is to be filled.
-    await sql`insert into fills (organization_id, kind) select distinct organization_id, 'ticket_search.document' from tickets`
-    expect([...(await sql`select organization_id from fills`)]).toEqual([{ organization_id }])
     const refused = sql`delete from audit_log where organization_id = ${organization_id}`
     expect(await refused.catch(({ message }) => message)).toBe('audit_log is append-only')
   })
@@ -124,18 +121,6 @@ describe.skipIf(Boolean(WHY_NO_CLUSTER))(`a cluster${WHY_NO_CLUSTER ? ` (${WHY_N
     expect(await count()).toEqual({ n: 5000 })
     expect(await findUnplaced(sql)).toEqual([])
   })
-
-  test.each(['tallies_unfinished', 'address_keys_unfinished'])(
-    'is not distributed while a migration is not finished: %s',
-    async (mark) => {
-      await migrateDatabase(url)
-      await sql`create table ${sql(mark)} as select id as organization_id from organizations`
-      expect((await planDistribution(url)).blockers).toEqual([expect.stringContaining('was interrupted')])
-      await expect(distributeDatabase(url)).rejects.toThrow('was interrupted')
-      await migrateDatabase(url)
-      expect((await planDistribution(url)).blockers).toEqual([])
-    },
-  )
 
   test('keeps its triggers when an organization gets a shard of its own, which moves to another machine', async () => {
     await migrateDatabase(url)

@@ -25,6 +25,12 @@ const KEPT = [
   ...['users', 'contacts', 'companies', 'tickets', 'messages', 'attachments', 'time_entries', 'webhooks', 'activities'],
 ]
 
+/** As release 0.2.0 notes its last migrations; the first one of this release has their schema. */
+const NOTES_OF_BASE = [
+  { created_at: 1_795_812_680_299, hash: 'of another migration' },
+  { created_at: 1_795_812_680_300, hash: 'ff2f7590971668788f4844158f671678517772b1f4e3d2da0975536c446c38fe' },
+]
+
 /** The schema is that of the migrations up to the last one, which are never edited. */
 type Released = { last: string; rows: Record<string, string> }
 
@@ -82,16 +88,49 @@ test.each(released)('a database of version %s gets the schema of this one, and k
   await runOnServer(server.url, (sql) => sql`drop database ${sql(name)} with (force)`)
 })
 
+test('a database of before 0.2.0 is left alone, and the line says which release to use first', async () => {
+  const name = `released_${crypto.randomUUID().replaceAll('-', '')}`
+  await runOnServer(server.url, (sql) => sql`create database ${sql(name)}`)
+  const url = withDatabase(server.url, name)
+  await on(url, async (sql) => {
+    await createMigrationsTable(sql)
+    await sql`insert into drizzle.__drizzle_migrations ${sql(NOTES_OF_BASE[0]!)}`
+  })
+  const message = /^the database is older than release 0\.2\.0 \(commit \w+\): use that one first/
+  await expect(migrateDatabase(url)).rejects.toThrow(message)
+  await expect(planMigrations(url)).rejects.toThrow(message)
+  expect(await on(url, tablesOf)).toEqual([])
+  await runOnServer(server.url, (sql) => sql`drop database ${sql(name)} with (force)`)
+})
+
+test('a database whose rows an older release has not finished is left alone', async () => {
+  const name = `released_${crypto.randomUUID().replaceAll('-', '')}`
+  await runOnServer(server.url, (sql) => sql`create database ${sql(name)}`)
+  const url = withDatabase(server.url, name)
+  const id = crypto.randomUUID()
+  await on(url, async (sql) => {
+    await load(sql, { last: '0082_base', rows: {} })
+    await sql`insert into organizations (id, name) values (${id}, 'Old')`
+    await sql`insert into fills (organization_id, kind) values (${id}, 'ticket_search.document')`
+    await expect(migrateDatabase(url)).rejects.toThrow('rows of older releases are still being filled')
+    await sql`delete from fills`
+    await migrateDatabase(url)
+  })
+  await runOnServer(server.url, (sql) => sql`drop database ${sql(name)} with (force)`)
+})
+
 /** Makes the schema as that version had it, and its rows as they were: no trigger runs. */
 async function load(sql: postgres.Sql, { last, rows }: Released): Promise<void> {
   const migrations = await readMigrations()
   await createMigrationsTable(sql)
-  for (const { statements, hash, when } of migrations.slice(0, migrations.findIndex(({ name }) => name === last) + 1)) {
+  const applied = migrations.filter(({ name }, index) => index === 0 || numberOf(name) <= numberOf(last))
+  for (const { statements } of applied) {
     await sql.begin(async (inner) => {
       for (const statement of statements) await inner.unsafe(statement)
-      await inner`insert into drizzle.__drizzle_migrations (hash, created_at) values (${hash}, ${when})`
     })
   }
+  const later = applied.slice(1).map(({ hash, when }) => ({ hash, created_at: when }))
+  await sql`insert into drizzle.__drizzle_migrations ${sql([...NOTES_OF_BASE, ...later])}`
   await sql.begin(async (inner) => {
     await inner`set local session_replication_role = replica`
     for (const [table, text] of Object.entries(rows)) {
@@ -107,6 +146,10 @@ async function load(sql: postgres.Sql, { last, rows }: Released): Promise<void> 
       )
     }
   })
+}
+
+function numberOf(migration: string): string {
+  return migration.slice(0, 4)
 }
 
 async function tablesOf(sql: postgres.Sql): Promise<string[]> {

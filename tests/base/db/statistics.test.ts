@@ -13,7 +13,6 @@ afterAll(stopApi)
 test('tables that were filled get statistics, once, and foreign keys are checked by the primary key', async () => {
   const { sql } = connection()
   const { id } = await createOrganization()
-  expect(await indexOfCheck(id)).toBe('tickets_number')
   await sql`
     insert into contacts (organization_id, id, name, email, email_key, search)
     select ${id}, gen_random_uuid(), 'C', n || '@customer.example', n || '@customer.example', '' from generate_series(1, 500) n`
@@ -39,9 +38,9 @@ test('40,000 rows that arrive while the job runs get statistics of their number,
       // Longer than the job waits between its runs: one of them meets rows that are not committed.
       await inner.sql`select pg_sleep(2.5)`
     })
+    await until('the statistics are those of all rows', async () => (await rowsInStatistics()) > 36_000)
     // The number of rows shows a moment before the rest of the statistics.
     await until('the plan fits', async () => (await indexOfCheck(id)) === 'tickets_organization_id_id_pk')
-    expect(await rowsInStatistics()).toBeGreaterThan(36_000)
   } finally {
     await jobs.stop()
   }

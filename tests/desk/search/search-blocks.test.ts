@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Scope } from '../../../src/base/scope'
-import { fillDocuments } from '../../../src/desk/search/fill-documents'
 import { organizationNumber } from '../../../src/desk/search/ticket-document'
 import { type Client, createOrganization, startApi, stopApi } from '../../support/api'
 import { nodeUrls } from '../../support/cluster'
-import { createContact, createLabel, createMessage, createTicket } from '../../support/factories'
+import { createContact, createLabel, createTicket } from '../../support/factories'
 
 beforeAll(() => startApi())
 afterAll(stopApi)
@@ -158,46 +157,6 @@ describe('a search over several blocks', () => {
 })
 
 describe('a document of an older release', () => {
-  test('is found before an upgrade has filled it, and after', async () => {
-    const { agent, scope } = await createOrganization()
-    const { sql, organization_id } = scope
-    await sql`insert into fills (organization_id, kind) values (${organization_id}, 'ticket_search.document')`
-    const label = await createLabel(agent)
-    const one = await createTicket(agent, { subject: 'fire one', label_ids: [label.id], priority: 'high' })
-    const two = await createTicket(agent, { subject: 'fire two', description: 'ask carla.smith@mail.example.com' })
-    if (!nodeUrls()) await sql`alter table ticket_search disable trigger ticket_search_in_block`
-    await forgetBlocks(scope)
-    if (!nodeUrls()) await sql`alter table ticket_search enable trigger ticket_search_in_block`
-    await createTicket(agent, { subject: 'fire three' })
-    await agent.patch(`/tickets/${one.id}`, { status: 'pending' })
-    const expected = {
-      fire: ['fire three', 'fire two', 'fire one'],
-      'fir&sort=created_at': ['fire one', 'fire two', 'fire three'],
-      [`fire&label_ids=${label.id}`]: ['fire one'],
-      'fire&status=open': ['fire three', 'fire two'],
-      'fire&priority=high&sort=-updated_at': ['fire one'],
-      '"fire two"': ['fire two'],
-      [two.code]: ['fire two'],
-      'smith@mail.example': ['fire two'],
-    }
-    const found = async () => {
-      const lists = Object.keys(expected).map(async (query) => [query, await search(agent, query)])
-      return Object.fromEntries(await Promise.all(lists))
-    }
-    expect(await found()).toEqual(expected)
-    await createMessage(agent, one.id, { body: 'pour water' })
-    expect(await search(agent, 'one water')).toEqual(['fire one'])
-    // Connections from before the migration may be those of an older process, whose searches would find less.
-    await fillDocuments(scope)
-    expect(await sql`select from fills where organization_id = ${organization_id}`).toHaveLength(1)
-    await sql`update fills set begun_at = now() - interval '61 minutes' where organization_id = ${organization_id}`
-    await fillDocuments(scope)
-    expect(await sql`select from fills where organization_id = ${organization_id}`).toHaveLength(0)
-    expect(await found()).toEqual(expected)
-    expect(await search(agent, 'one water')).toEqual(['fire one'])
-    expect(await prefixesOf(scope)).toEqual([`${await organizationNumber(scope)}.0`])
-  })
-
   // On a cluster no older process ever wrote.
   test.skipIf(Boolean(nodeUrls()))(
     'gets its block and its facets at once when an older process writes it after the upgrade',

@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { addressKey } from '../../../src/base/address/email'
 import { newId } from '../../../src/base/db/columns'
-import { finishTallies } from '../../../src/base/db/finish-tallies'
-import { driverPool } from '../../../src/base/db/pool'
 import { TICKET_STATUSES } from '../../../src/base/db/schema'
 import { transact } from '../../../src/base/db/transact'
 import type { Scope } from '../../../src/base/scope'
@@ -207,27 +205,6 @@ describe('tallies', () => {
       { kind: 'tickets_of_day', n: 100 },
     ])
     expect([...(await differences(scope))]).toEqual([])
-  })
-
-  test('count what was there before them, while requests go on', async () => {
-    const desk = await createDesk()
-    const { sql } = desk.scope
-    const tickets: string[] = []
-    for (let n = 0; n < 60; n++) await changeSomething(desk, tickets)
-    await sql`truncate tallies, tally_changes`
-    await sql`create table tallies_unfinished as select id as organization_id from organizations`
-    let writing = true
-    const write = async () => {
-      while (writing) await changeSomething(desk, tickets)
-    }
-    const writers = Promise.all([write(), write(), write()])
-    await finishTallies(driverPool()).finally(() => {
-      writing = false
-    })
-    await writers
-    await foldTallies(desk.scope)
-    expect([...(await differences(desk.scope))]).toEqual([])
-    expect((await sql`select to_regclass('tallies_unfinished') as name`)[0]!.name).toBeNull()
   })
 })
 

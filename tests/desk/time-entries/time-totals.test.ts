@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { connection } from '../../../src/base/db/pool'
 import type { Scope } from '../../../src/base/scope'
-import { fillCompanies } from '../../../src/desk/time-entries/companies'
 import { listTimeEntries } from '../../../src/desk/time-entries/queries'
-import { summarizeTime } from '../../../src/desk/time-entries/summary'
 import { foldTimeTotals } from '../../../src/desk/time-entries/totals'
 import { type Client, createOrganization, startApi, stopApi } from '../../support/api'
 import { createCompany, createContact, createTicket, logTime } from '../../support/factories'
@@ -100,30 +98,6 @@ describe('the company of an entry', () => {
       ])
     }
     expect(new Set(await companiesOfEntries(scope))).toEqual(new Set([company.id]))
-  })
-
-  test('is known before an upgrade has filled older entries, and after', async () => {
-    const { agent, scope } = await createOrganization()
-    await scope.sql`
-      insert into fills (organization_id, kind) values (${scope.organization_id}, 'time_entries.company_id')`
-    const company = await createCompany(agent)
-    const contact = await createContact(agent, { company_id: company.id })
-    const { id } = await createTicket(agent, { contact_id: contact.id })
-    const other = await createTicket(agent)
-    for (const ticket_id of [id, id, other.id]) await logTime(agent, ticket_id, { duration_minutes: MINUTES })
-    await scope.sql`update time_entries set company_id = null where organization_id = ${scope.organization_id}`
-    await logTime(agent, id, { duration_minutes: MINUTES })
-    const expected = [3 * MINUTES, 3 * MINUTES]
-    expect(await minutesOf(agent, company.id)).toEqual(expected)
-    const summary = await summarizeTime(scope, {})
-    expect(summary.map(({ company, total_minutes }) => [company?.name ?? null, total_minutes])).toEqual([
-      [company.name, 3 * MINUTES],
-      [null, MINUTES],
-    ])
-    await fillCompanies(connection())
-    expect((await companiesOfEntries(scope)).filter(Boolean)).toHaveLength(3)
-    expect(await minutesOf(agent, company.id)).toEqual(expected)
-    expect(Array.from(await summarizeTime(scope, {}))).toEqual(Array.from(summary))
   })
 })
 

@@ -65,7 +65,7 @@ test('beside a service that works only warnings are found, which end with 0; tex
   expect(report.skipped).toEqual([])
   expect(report.passed).toContain('service')
   expect(report.postgresql.processes).toBe(1)
-  expect(report.counts).toMatchObject({ organizations: 1, fills_left: 0 })
+  expect(report.counts).toMatchObject({ organizations: 1 })
   const text = await doctor({}, [])
   expect(text.code).toBe(0)
   expect(text.stdout).toContain('WARNING invitations\n  Invitations and links for forgotten passwords cannot leave')

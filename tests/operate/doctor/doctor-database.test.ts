@@ -345,7 +345,7 @@ test('settings that fit badly to organizations and mailboxes are found', async (
   ])
   const { unverified_domains, counts } = await readFigures(connection())
   expect(unverified_domains).toEqual([{ organization_id: organization.id, domain: 'desk.co' }])
-  expect(counts).toMatchObject({ organizations: 2, fills_left: 0, unverified_mailboxes: 1 })
+  expect(counts).toMatchObject({ organizations: 2, unverified_mailboxes: 1 })
 })
 
 test('a restore that was killed is an error that says to restore again', async () => {

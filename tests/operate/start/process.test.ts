@@ -67,7 +67,7 @@ test('the log says which migrations the start has run', () => {
     .output()
     .split('\n')
     .find((one) => one.includes('"the database was migrated"'))
-  expect(JSON.parse(line!).migrations[0]).toEqual({ migration: '0000_initial', duration_ms: expect.any(Number) })
+  expect(JSON.parse(line!).migrations[0]).toEqual({ migration: '0082_base', duration_ms: expect.any(Number) })
 })
 
 test('nothing under DATA_DIR is for others', () => {

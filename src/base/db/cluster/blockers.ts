@@ -74,10 +74,6 @@ async function ofDatabase(sql: postgres.ISql): Promise<string[]> {
   if (missing.length > 0) {
     return [`the database lacks ${missing.length} migrations of this release: run \`bun run cli migrate\` first`]
   }
-  const [unfinished] = await sql<{ name: string | null }[]>`
-    select coalesce(to_regclass('tallies_unfinished'), to_regclass('address_keys_unfinished'))::text as name`
-  if (unfinished!.name)
-    return [`the last migration was interrupted (${unfinished!.name}): run \`bun run cli migrate\` again`]
   const foreign = await sql<{ name: string; owner: string }[]>`
     select relname as name, pg_get_userbyid(relowner) as owner from pg_class
     where relnamespace = 'public'::regnamespace and relkind = 'r' and relname = any(${[...TABLE_KINDS.keys()]}::text[])

@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm'
 import { boolean, check, index, integer, jsonb, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
 import { bytes, createdAt, id, instant, rate, updatedAt } from '../columns'
 import { distributedTable, isCurrency, isOneOf, isPrefix, isRate, referenceTable, tenant } from './table-parts'
-import { AUDIT_ACTOR_TYPES, FILL_KINDS, SENDER_POLICIES, SPAM_POLICIES } from './word-lists'
+import { AUDIT_ACTOR_TYPES, SENDER_POLICIES, SPAM_POLICIES } from './word-lists'
 
 export const organizations = referenceTable(
   'organizations',
@@ -36,25 +36,20 @@ export const organizations = referenceTable(
   ],
 )
 
-/**
- * Organizations whose older rows an upgrade has yet to fill, step by step, with what a release added
- * (`base/db/fills.ts`).
- */
+/** Is empty. Processes of release 0.2.0 read it; a later release drops it. */
 export const fills = referenceTable(
   'fills',
   {
     organization_id: uuid()
       .notNull()
       .references(() => organizations.id),
-    kind: text({ enum: FILL_KINDS }).notNull(),
-    /** The last id that was filled; null before the first step. */
+    kind: text().notNull(),
     after_id: uuid(),
-    /** When the release that needs it has migrated the database. */
     begun_at: instant().notNull().default(sql`now()`),
   },
   (table) => [
     primaryKey({ columns: [table.organization_id, table.kind] }),
-    check('fills_kind', isOneOf(table.kind, FILL_KINDS)),
+    check('fills_kind', isOneOf(table.kind, ['time_entries.company_id', 'ticket_search.document'])),
   ],
 )
 

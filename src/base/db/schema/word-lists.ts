@@ -17,8 +17,6 @@ export const TALLY_KINDS = [
   'tickets_of_day',
   'contacts_of_company',
 ] as const
-/** Columns that an upgrade fills in steps. */
-export const FILL_KINDS = ['time_entries.company_id', 'ticket_search.document'] as const
 export const MESSAGE_DIRECTIONS = ['inbound', 'outbound'] as const
 /** How a message came: by mail, by the API, or from a customer's page. */
 export const MESSAGE_CHANNELS = ['email', 'api', 'portal'] as const

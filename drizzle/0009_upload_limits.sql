@@ -1,2 +1,0 @@
-ALTER TABLE "attachments" ADD COLUMN "uploader_id" uuid;--> statement-breakpoint
-CREATE INDEX "attachments_unused_by" ON "attachments" USING btree ("organization_id","uploader_id") WHERE "attachments"."message_id" is null;

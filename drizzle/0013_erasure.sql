@@ -1,1 +1,0 @@
-CREATE INDEX "inbound_fingerprints_message" ON "inbound_fingerprints" USING btree ("organization_id","inbound_message_id");

@@ -1,2 +1,0 @@
-ALTER TABLE "inbound_messages" DROP CONSTRAINT "inbound_messages_rule";--> statement-breakpoint
-ALTER TABLE "inbound_messages" ADD CONSTRAINT "inbound_messages_rule" CHECK ("inbound_messages"."rule" in ('in_reply_to', 'references', 'message_id', 'reply_tag', 'subject_code', 'new'));

@@ -1,3 +1,0 @@
-ALTER TABLE "attachments" ADD CONSTRAINT "attachments_storage_key" CHECK ("storage_key" ~ '^attachments/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$');--> statement-breakpoint
-ALTER TABLE "inbound_messages" ADD CONSTRAINT "inbound_messages_storage_key" CHECK ("storage_key" ~ '^inbound/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$');--> statement-breakpoint
-ALTER TABLE "storage_removals" ADD CONSTRAINT "storage_removals_storage_key" CHECK ("storage_key" ~ '^(attachments|inbound)/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$');

@@ -1,1 +1,0 @@
-ALTER TABLE "mailboxes" ADD COLUMN "is_smtp_by_key" boolean DEFAULT false NOT NULL;

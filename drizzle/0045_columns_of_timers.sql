@@ -1,1 +1,0 @@
-ALTER TABLE "timers" ADD COLUMN "original_ticket_id" uuid;

@@ -1,1 +1,0 @@
-ALTER TABLE "mailboxes" ADD COLUMN "signature" text;

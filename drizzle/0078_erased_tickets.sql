@@ -1,1 +1,0 @@
-ALTER TABLE "tickets" ADD COLUMN "erased_at" timestamp with time zone;

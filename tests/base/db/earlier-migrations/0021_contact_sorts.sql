@@ -1,2 +1,0 @@
-CREATE INDEX "contacts_updated" ON "contacts" USING btree ("organization_id","updated_at","id");--> statement-breakpoint
-CREATE INDEX "contacts_name" ON "contacts" USING btree ("organization_id",lower("name"),"id");
