@@ -1,13 +1,12 @@
 /** Renders bodies: short ones at once, long ones in processes beside the service, where organizations take turns. */
-import { availableParallelism } from 'node:os'
-import { createLane } from '../process/lane'
+import { createLane, mostProcesses } from '../process/lane'
 import { Ended, type WorkLimits } from '../process/lane-worker'
 import { isLong, limitHtml, type RenderedBody, renderBody, textToPre } from './body'
 
 /** A million characters of the worst HTML take 1.5 s of a processor. */
 const LIMITS: WorkLimits = { processor_ms: 10_000 }
 
-const lane = createLane(new URL('./render-main.ts', import.meta.url), { processes: availableParallelism() })
+const lane = createLane(new URL('./render-main.ts', import.meta.url), { processes: mostProcesses() })
 
 /**
  * Renders a body as `renderBody` does. To be called outside a transaction: a long body may wait for its turn.

@@ -1,5 +1,6 @@
 /** Work in processes of the service, one piece at a time in each, in which groups take turns. */
 import type { ChildProcess } from 'node:child_process'
+import { availableParallelism } from 'node:os'
 import { turns } from '../flow/turns'
 import { askWorker, end, hasEnded, memoryOf, startWorker, type WorkLimits } from './lane-worker'
 
@@ -16,6 +17,14 @@ type RunOptions = WorkLimits & { group?: string; size: number }
 
 /** After this time without work a lane ends its processes, which keep 30 MB each. The next mail takes 0.3 s longer. */
 const REST_MS = 120_000
+
+/** With less memory a lane has one process: each takes 30 MB and a multiple of the mail that it reads. */
+const ROOMY_BYTES = 512 * 2 ** 20
+
+/** How many processes a lane may have on this machine, or within the limit of its container. */
+export function mostProcesses(memory_bytes = process.constrainedMemory(), processors = availableParallelism()): number {
+  return memory_bytes > 0 && memory_bytes < ROOMY_BYTES ? 1 : processors
+}
 
 /** The processes of a lane, at most, and their priority for the system, as in `setPriority`. */
 type LaneOptions = { processes?: number; priority?: number; rest_ms?: number }

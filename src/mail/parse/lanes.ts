@@ -2,13 +2,13 @@
  * Parses mail in processes, one message at a time in each, so that no message can stop the service or another
  * message. Threads do not serve: Bun cannot end a thread that is within a regular expression, nor limit its memory.
  *
- * Every message begins in the quick lane, which has as many processes as there are processors; the slow lane has one. A
- * message that takes more than two seconds of a processor there is ended and begins again in the slow lane, which has a
- * low priority: other mail waits two seconds for such a message, never for its end. In both lanes organizations take
- * turns.
+ * Every message begins in the quick lane, which has as many processes as there are processors, or one where memory is
+ * short; the slow lane has one. A message that takes more than two seconds of a processor there is ended and begins
+ * again in the slow lane, which has a low priority: other mail waits two seconds for such a message, never for its end.
+ * In both lanes organizations take turns.
  */
-import { availableParallelism, constants } from 'node:os'
-import { createLane } from '../../base/process/lane'
+import { constants } from 'node:os'
+import { createLane, mostProcesses } from '../../base/process/lane'
 import { Ended, Refused, type WorkLimits } from '../../base/process/lane-worker'
 import { type Answer, type AnsweringMail, answerOf } from './answer-words'
 import type { EnvelopeSender } from './bounce'
@@ -76,7 +76,7 @@ const SCRIPT = new URL('./process-main.ts', import.meta.url)
  * @param script the program of the processes
  */
 export function createParser(script = SCRIPT): Parser {
-  const quick = createLane(script, { processes: availableParallelism() })
+  const quick = createLane(script, { processes: mostProcesses() })
   const slow = createLane(script, { priority: constants.priority.PRIORITY_BELOW_NORMAL })
   /** Messages in work or waiting in the slow lane. */
   const slow_ones = new Set<Waiting>()

@@ -1,6 +1,6 @@
 /** The processes of a lane: one serves many pieces of work, and ends when there was none for a while. */
 import { expect, test } from 'bun:test'
-import { createLane } from '../../../src/base/process/lane'
+import { createLane, mostProcesses } from '../../../src/base/process/lane'
 import { childrenOf } from '../../support/cpu-time'
 import { until } from '../../support/service'
 
@@ -24,4 +24,11 @@ test('a process serves the next piece of work, ends without any, and a new one s
   } finally {
     await lane.close()
   }
+})
+
+test('below 512 MB of memory one process works at a time, else as many as there are processors', () => {
+  const MB = 2 ** 20
+  expect([256, 511, 512, 4096].map((size) => mostProcesses(size * MB, 4))).toEqual([1, 1, 4, 4])
+  // Zero is a limit that nobody knows.
+  expect(mostProcesses(0, 4)).toBe(4)
 })
