@@ -51,6 +51,8 @@ export type Scope = {
   sql: Sql
   organization_id: string
   actor: Actor
+  /** Of a request that writes: the connection for what it only reads and may take long, outside a transaction. */
+  reading?: Connection
   /** Missing in what the service does by itself, and in commands of the operator. */
   origin?: Origin
   /** Inside a transaction: what runs once it has committed (wake the outbox, answer a waiting request). */

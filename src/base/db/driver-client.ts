@@ -4,7 +4,7 @@ import postgres from 'postgres'
 import { APPLICATION_NAME } from './application-name'
 import { toInstant } from './columns'
 import { type ConnectionOptions, readConnectionUrl } from './connection-url'
-import { onPooler, type TimeLimits } from './pooler'
+import { LIMIT_SETTINGS, onPooler, type TimeLimits } from './pooler'
 import type { WireTypes } from './transact'
 
 export type Client = postgres.Sql<WireTypes>
@@ -13,7 +13,7 @@ export type Client = postgres.Sql<WireTypes>
 const RECONNECT_MOST_S = 0.5
 
 /** Limits of background jobs, migrations and the operator's commands, which may take long. */
-export const NO_LIMITS: TimeLimits = { statement_ms: 0, idle_in_transaction_ms: 0 }
+export const NO_LIMITS: TimeLimits = { statement_ms: 0, idle_in_transaction_ms: 0, lock_ms: 0 }
 
 /**
  * Opens a client. It connects with its first statement.
@@ -41,8 +41,7 @@ export function openClient(
       TimeZone: 'UTC',
       // The driver leaves out what is false or 0, so these are texts.
       jit: 'off' as unknown as boolean,
-      statement_timeout: String(limits.statement_ms) as unknown as number,
-      idle_in_transaction_session_timeout: String(limits.idle_in_transaction_ms) as unknown as number,
+      ...sessionLimits(limits),
       ...own,
       ...given.connection,
     },
@@ -52,6 +51,11 @@ export function openClient(
   speakAsWire(wired)
   onPooler(wired, { is_prepare_given: given.prepare !== undefined, limits })
   return wired
+}
+
+function sessionLimits(limits: TimeLimits): Record<string, string> {
+  const names = Object.keys(LIMIT_SETTINGS) as (keyof TimeLimits)[]
+  return Object.fromEntries(names.map((name) => [LIMIT_SETTINGS[name], String(limits[name])]))
 }
 
 /**

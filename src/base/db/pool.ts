@@ -3,17 +3,24 @@
  * everything else gets its connection in an argument.
  */
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js'
+import { LRUCache } from 'lru-cache'
 import type { ConnectionOptions } from './connection-url'
 import { type Client, NO_LIMITS, openClient, openOrm } from './driver-client'
-import { isPooled, type TimeLimits } from './pooler'
-import { type ReadLimits, sharedReads, shareOf } from './reads'
+import { type PlaceLimits, placed, type Share, sharesOf } from './places'
+import { isPooled, setOwnLimits, type TimeLimits } from './pooler'
 import type { Connection } from './transact'
 
-/** Limits of requests and the outbox. Without them ten endless statements would hold all connections. */
-const REQUEST_LIMITS: TimeLimits = { statement_ms: 30_000, idle_in_transaction_ms: 30_000 }
+/**
+ * Limits of requests and the outbox. Without them ten endless statements, or ten that wait for one lock, would hold all
+ * connections. Transactions of the outbox wait for locks as long as they need.
+ */
+const REQUEST_LIMITS: TimeLimits = { statement_ms: 30_000, idle_in_transaction_ms: 30_000, lock_ms: 3000 }
 
-/** Limits of the reads of requests. A client that waits longer has given up, or will. */
-const READ_LIMITS: ReadLimits = { wait_ms: 10_000, most_ms: 10_000 }
+/** How long requests wait for their places, and read. A client that waits longer has given up, or will. */
+const PLACE_LIMITS: PlaceLimits = { wait_ms: 10_000, most_ms: 10_000 }
+
+/** Organizations and accounts whose connections are kept. */
+const KEPT_MOST = 1000
 
 /** The server ends a statement before. */
 const OVERDUE_MS = REQUEST_LIMITS.statement_ms + 5000
@@ -31,12 +38,13 @@ let jobs_orm: PostgresJsDatabase | undefined
 let notices: Client | undefined
 let watching: Client | undefined
 let ofOrganization: PoolOptions['ofOrganization']
-let reads = READ_LIMITS
+let places = PLACE_LIMITS
+const kept = new LRUCache<string, Connection>({ max: KEPT_MOST })
 
 type PoolOptions = {
   /** Those of requests when left out. */
   limits?: TimeLimits
-  reads?: Partial<ReadLimits>
+  places?: Partial<PlaceLimits>
   /** Where a connection keeps its session, when `target` is a pooler: a URL, or options of postgres.js. */
   direct?: string | ConnectionOptions
   /** The organizations are on several machines. */
@@ -58,6 +66,7 @@ export function connectDatabase(
   { limits = REQUEST_LIMITS, direct = target, ...options }: PoolOptions = {},
 ): void {
   pool = openClient(target, pool_size, limits)
+  if (limits.lock_ms > 0) setOwnLimits(pool, { lock_ms: 0 })
   orm = openOrm(pool)
   short = openClient(target, 1, limits, { synchronous_commit: 'off' })
   jobs = openClient(target, JOB_CONNECTIONS, NO_LIMITS)
@@ -65,7 +74,8 @@ export function connectDatabase(
   notices = direct === target ? pool : openClient(direct, 1, NO_LIMITS)
   watching = openClient(target, WATCH_CONNECTIONS, limits)
   ofOrganization = options.ofOrganization
-  reads = { ...READ_LIMITS, ...options.reads }
+  places = { ...PLACE_LIMITS, ...options.places }
+  kept.clear()
 }
 
 /** Connects once. @throws what the driver says when the database cannot be reached or refuses the user */
@@ -81,28 +91,81 @@ export async function tryConnection(url: string): Promise<void> {
 /** Closes all connections, after the queries in flight or `timeout_s`. */
 export async function closeDatabase(timeout_s = 5): Promise<void> {
   await Promise.all([pool, short, jobs, notices, watching].map((client) => client?.end({ timeout: timeout_s })))
+  kept.clear()
   pool = orm = short = jobs = jobs_orm = notices = watching = undefined
 }
 
-/** The pool, for statements outside a transaction. */
+/** The pool, for what the service does by itself: the outbox, mail over SMTP, the start. No route gets it. */
 export function connection(): Connection {
-  if (!pool || !orm) throw new Error('The database is not connected')
-  return { db: orm, sql: pool }
-}
-
-/** The connection for requests in an organization: the pool. */
-export function connectionOf(organization_id: string): Connection {
-  return ofOrganization?.(organization_id) ?? connection()
+  return { db: orm!, sql: driverPool() }
 }
 
 /**
- * The connection for requests of an organization that only read: the pool, of which they hold a share (`reads.ts`). One
- * or two connections cannot be shared: statements of all organizations are sent one behind the other there.
+ * The pool, to learn who asks before it is known whose places a request takes: one statement at a time that finds a row
+ * by its key, locks nothing, and shares a connection with others.
  */
+export function lookUps(organization_id?: string): Connection {
+  return organization_id === undefined ? connection() : organizationPool(organization_id)
+}
+
+/**
+ * The connection for requests in an organization: the pool, of which they hold a share (`places.ts`).
+ */
+export function connectionOf(organization_id: string): Connection {
+  return inPlaces(`writes ${organization_id}`, organizationPool(organization_id), (shares) => [
+    { name: `writes ${organization_id}`, most: shares.writes },
+    { name: organization_id, most: shares.all },
+  ])
+}
+
+/** The connection for requests of an organization that only read: a smaller share, and less time. */
 export function readingOf(organization_id: string): Connection {
-  const whole = connectionOf(organization_id)
-  const most = shareOf(driverPool().options.max)
-  return most === 0 ? whole : { ...whole, sql: sharedReads(whole.sql, organization_id, most, reads) }
+  return inPlaces(`reads ${organization_id}`, organizationPool(organization_id), (shares) => [
+    { name: `reads ${organization_id}`, most: shares.reads, reader: organization_id },
+    { name: organization_id, most: shares.all },
+  ])
+}
+
+/**
+ * The connection for mail that a request brings: the share of the organization. What arrives for one mailbox by other
+ * ways is written with it, so that no organization has the connection to itself.
+ */
+export function arrivingOf(organization_id: string): Connection {
+  return inPlaces(`arriving ${organization_id}`, connection(), (shares) => [
+    { name: `writes ${organization_id}`, most: shares.writes },
+    { name: organization_id, most: shares.all },
+  ])
+}
+
+/**
+ * The connection for requests in no organization: those who sign in, and see to their account.
+ * @param asker who asks, or from where: holds one connection at a time
+ */
+export function accountsOf(asker: string): Connection {
+  return inPlaces(`accounts ${asker}`, connection(), (shares) => [
+    { name: `accounts ${asker}`, most: 1 },
+    { name: 'accounts', most: shares.accounts },
+  ])
+}
+
+function organizationPool(organization_id: string): Connection {
+  return ofOrganization?.(organization_id) ?? connection()
+}
+
+type Shares = NonNullable<ReturnType<typeof sharesOf>>
+
+/** Makes a connection that takes places of shares, or finds the one that was made under the name. */
+function inPlaces(name: string, whole: Connection, wanted: (shares: Shares) => Share[]): Connection {
+  const found = kept.get(name)
+  if (found) return found
+  const shares = sharesOf(driverPool().options.max)
+  if (!shares) return whole
+  const chosen = wanted(shares)
+  const sql = placed(whole.sql as Client, chosen, places)
+  setOwnLimits(sql, chosen.some(({ reader }) => reader) ? { statement_ms: places.most_ms } : {})
+  const made = { db: openOrm(sql), sql }
+  kept.set(name, made)
+  return made
 }
 
 /**

@@ -8,15 +8,26 @@
  */
 import { log } from '../log'
 
-/** Times after which the server ends a statement, or a transaction that does nothing. 0 sets no limit. */
-export type TimeLimits = { statement_ms: number; idle_in_transaction_ms: number }
+/**
+ * Times after which the server ends a statement, a transaction that does nothing, or a wait for a lock. 0 sets no limit.
+ */
+export type TimeLimits = { statement_ms: number; idle_in_transaction_ms: number; lock_ms: number }
+
+/** The settings of PostgreSQL that they are. */
+export const LIMIT_SETTINGS: Record<keyof TimeLimits, string> = {
+  statement_ms: 'statement_timeout',
+  idle_in_transaction_ms: 'idle_in_transaction_session_timeout',
+  lock_ms: 'lock_timeout',
+}
 
 /** A client of the driver, or one of its transactions. */
 type Client = object
 type Options = { prepare: boolean; pooled?: boolean; onpooler?(names_pass: boolean): void }
 
-/** Clients behind a pooler, with what each of their transactions begins with. */
-const limits_of = new WeakMap<object, string>()
+/** The limits of clients behind a pooler, by their options. */
+const limits_of = new WeakMap<Options, TimeLimits>()
+/** Limits of the transactions of a client that are not those of its sessions. */
+const own_of = new WeakMap<Client, Partial<TimeLimits>>()
 
 let is_reported = false
 
@@ -33,7 +44,7 @@ export function onPooler(
     // end.
     options.pooled = true
     if (names_pass) options.prepare = false
-    limits_of.set(client, limitsAsStatement(limits))
+    limits_of.set(options, limits)
     if (is_reported) return
     is_reported = true
     log.warn({ prepared_statements: options.prepare }, explain(options.prepare))
@@ -42,12 +53,20 @@ export function onPooler(
 
 /** True when a connection of the client has led to a pooler. */
 export function isPooled(client: Client): boolean {
-  return limits_of.has(client)
+  return limits_of.has(optionsOf(client))
 }
 
-/** Statements with which each transaction of a client behind a pooler begins, because it has no session of its own. */
+/** Gives the transactions of a client limits of their own, beside those of its sessions. */
+export function setOwnLimits(client: Client, limits: Partial<TimeLimits>): void {
+  own_of.set(client, limits)
+}
+
+/** Statements with which each transaction of a client begins: behind a pooler it has no session of its own. */
 export function limitsOfTransaction(client: Client): string | undefined {
-  return limits_of.get(client)
+  const pooled = limits_of.get(optionsOf(client))
+  const limits = Object.entries({ ...pooled, ...own_of.get(client) }) as [keyof TimeLimits, number][]
+  const settings = limits.map(([name, ms]) => `set local ${LIMIT_SETTINGS[name]} = ${ms}`)
+  return [...(pooled ? ['set local jit = off'] : []), ...settings].join('; ') || undefined
 }
 
 /** Prepares no statements any more. For a pooler that has lost one. */
@@ -58,11 +77,6 @@ export function stopPreparing(client: Client): void {
 /** The driver reads them again for each statement and each connection. */
 function optionsOf(client: Client): Options {
   return (client as { options: Options }).options
-}
-
-function limitsAsStatement({ statement_ms, idle_in_transaction_ms }: TimeLimits): string {
-  return `set local jit = off; set local statement_timeout = ${statement_ms};
-    set local idle_in_transaction_session_timeout = ${idle_in_transaction_ms}`
 }
 
 function explain(prepares: boolean): string {

@@ -58,6 +58,7 @@ export const macroRoutes = new Elysia({
       summary: 'Preview macro',
       description: 'What it would do to a ticket; changes nothing',
       permission: 'tickets:read',
+      reads: true,
       idempotency: 'with the change',
     },
   })

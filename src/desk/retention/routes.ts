@@ -29,6 +29,7 @@ export const retentionRoutes = new Elysia({
     detail: {
       summary: 'Preview retention',
       permission: 'retention:read',
+      reads: true,
       codes_422: ['LABEL_NOT_FOUND', 'COMPANY_NOT_FOUND'],
       idempotency: 'with the change',
     },

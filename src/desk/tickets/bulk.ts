@@ -33,7 +33,7 @@ export async function changeTickets(scope: Scope, input: BulkChange, limit_ms = 
   const ends_at = performance.now() + limit_ms
   requireComplete(input)
   await requireNamed(scope, input.changes, '/changes')
-  const { chosen, next_cursor } = await choose(scope, input, limit_ms)
+  const { chosen, next_cursor } = await choose(scope, input)
   const data: Result[] = []
   let left_ms = limit_ms
   for (const ticket of chosen) {
@@ -68,17 +68,11 @@ function requireComplete({ ids, filter, cursor, changes }: BulkChange): void {
 async function choose(
   scope: Scope,
   { ids, filter, cursor }: BulkChange,
-  limit_ms: number,
 ): Promise<{ chosen: Chosen[]; next_cursor: string | null }> {
   if (ids) return { chosen: await withCodes(scope, ids), next_cursor: null }
   wordsOfFilter(scope.organization_id, filter!.custom, '/filter/custom/')
   const conditions = withReader(scope, { ...conditionsOf(filter!), per_page: MOST, cursor }, '/filter/assignee_id')
-  // A slow search outside a transaction would keep back what others send on its connection. It writes nothing to list.
-  const reading = { ...scope, before_commit: undefined, alongside: undefined }
-  const { data, meta } = await inTransaction(reading, async (scope) => {
-    const [, page] = await together([limitStatements(scope, limit_ms), listTickets(scope, conditions)])
-    return page
-  }).catch((error: unknown) => {
+  const { data, meta } = await listTickets({ ...scope, ...scope.reading }, conditions).catch((error: unknown) => {
     if (cursor === undefined || !(error instanceof ApiError) || error.code !== 'VALIDATION_ERROR') throw error
     throw fieldError('VALIDATION_ERROR', '/cursor', 'must be a next_cursor of this filter')
   })

@@ -56,6 +56,7 @@ export const ticketRoutes = new Elysia({
       summary: 'Change many tickets',
       description: 'Each ticket is changed wholly or not at all, like by PATCH. After a fault, repeat it',
       permission: 'tickets:write',
+      reads: 'dry run',
       idempotency: 'afterwards',
     },
   })

@@ -1,7 +1,8 @@
 /** Admission: decides by what a route declares whether its caller may go on, and gives handlers what was found. */
 import Elysia from 'elysia'
 import { requireMachine } from '../../base/db/cluster/away'
-import { connection, connectionOf, readingOf } from '../../base/db/pool'
+import { accountsOf, connectionOf, lookUps, readingOf } from '../../base/db/pool'
+import type { Connection } from '../../base/db/transact'
 import { ApiError, fieldError } from '../../base/errors'
 import { type Actor, type Scope, SYSTEM } from '../../base/scope'
 import { isUuid } from '../../base/shapes/ids'
@@ -9,7 +10,7 @@ import { type Declaration, type Declarations, declarationOf, isInOrganization } 
 import { lacking, notForKeys, type Permission, permits, type Standing } from '../request/permissions'
 import { type Caller, originOf, stateOf } from '../request/request'
 import { isApi, isInlet } from '../request/url'
-import { identify, showsKey } from './credentials'
+import { countedBy, identify, showsKey } from './credentials'
 import { requireOrigin } from './cross-origin'
 import { listingInTransaction } from './key-audit'
 import { getMembership, requireSession } from './membership'
@@ -19,11 +20,11 @@ import { getMembership, requireSession } from './membership'
  * @throws INVALID_TOKEN, TOKEN_EXPIRED; in an organization also FORBIDDEN, and VALIDATION_ERROR for its header
  */
 export function admission(declarations: Declarations) {
-  return new Elysia({ name: 'admission' }).onTransform({ as: 'global' }, async ({ request, route }) => {
+  return new Elysia({ name: 'admission' }).onTransform({ as: 'global' }, async ({ request, route, query, body }) => {
     const declaration = declarationOf(declarations, request.method, route)
     const { permission } = declaration
     if (isInOrganization(permission))
-      stateOf(request).scope = await admit(request, route, { ...declaration, permission })
+      stateOf(request).scope = await admit(request, route, { ...declaration, permission }, { query, body })
     else if (permission === 'account') await admitAccount(request, declaration)
     else if (
       isApi(request.url) &&
@@ -36,7 +37,7 @@ export function admission(declarations: Declarations) {
 
 /** @throws INVALID_TOKEN; FORBIDDEN for what a session of an identity provider may not do */
 async function admitAccount(request: Request, { is_for_providers }: Declaration): Promise<void> {
-  const { provider_organization_id } = await requireSession(connection(), userOf(request))
+  const { provider_organization_id } = await requireSession(lookUps(), userOf(request))
   if (provider_organization_id !== null && !is_for_providers) throw new ApiError('FORBIDDEN')
 }
 
@@ -70,28 +71,50 @@ export async function admitAgain(request: Request, scope: Scope): Promise<Scope>
 
 type Admission = Declaration & { permission: Permission | Standing }
 
-async function admit(request: Request, route: string, admission: Admission): Promise<Scope> {
+/** What a request asks for, before it is known to be well formed. */
+type Asked = { query: unknown; body: unknown }
+
+async function admit(request: Request, route: string, admission: Admission, asked: Asked): Promise<Scope> {
   const { permission, or_permission = [], and_permission, link } = admission
   const linked = link?.(request.url)
   // A signed link only reads what it names: nobody acts.
-  if (linked) return scopeIn(request, linked, SYSTEM)
+  if (linked) return scopeIn(request, linked, SYSTEM, readingOf)
   const caller = callerOf(request)
   // Tokens of customers are for their own routes, which take no other credential.
   if ((caller.type === 'contact') !== (permission === 'customer')) throw new ApiError('INVALID_TOKEN')
   if (caller.type === 'contact') requireOrigin(request, caller)
   const organization_id = organizationOf(request, caller)
-  const scope = scopeIn(request, organization_id, await actorOf(caller, organization_id))
+  const placesOf = onlyReads(request, admission, asked) ? readingOf : connectionOf
+  const scope = scopeIn(request, organization_id, await actorOf(caller, organization_id), placesOf)
   if (![permission, or_permission].flat().some((one) => permits(scope, one))) throw lacking(scope, permission)
   if (and_permission && !permits(scope, and_permission)) throw lacking(scope, and_permission)
   requireMachine(organization_id)
   return caller.type === 'api_key' ? { ...scope, alongside: listingInTransaction(request, route, admission) } : scope
 }
 
-function scopeIn(request: Request, organization_id: string, actor: Actor): Scope {
+function scopeIn(
+  request: Request,
+  organization_id: string,
+  actor: Actor,
+  placesOf: (organization_id: string) => Connection,
+): Scope {
   stateOf(request).organization_id = organization_id
-  const { db, sql } =
-    request.method === 'GET' || request.method === 'HEAD' ? readingOf(organization_id) : connectionOf(organization_id)
-  return { db, sql, organization_id, actor, origin: originOf(request) }
+  const reading = readingOf(organization_id)
+  return { ...placesOf(organization_id), reading, organization_id, actor, origin: originOf(request) }
+}
+
+function onlyReads({ method }: Request, { reads }: Declaration, { query, body }: Asked): boolean {
+  if (reads !== 'dry run') return reads ?? (method === 'GET' || method === 'HEAD')
+  const { dry_run } = { ...(query as object), ...(body as object) } as { dry_run?: unknown }
+  return dry_run === true || dry_run === 'true'
+}
+
+/**
+ * The connection for a request in no organization. Its caller, or the address of who has none, holds one connection of
+ * the pool at a time.
+ */
+export function accountConnection(request: Request): Connection {
+  return accountsOf(countedBy(stateOf(request)).key)
 }
 
 function callerOf(request: Request): Caller {
@@ -125,14 +148,12 @@ function organizationOf(request: Request, caller: Caller): string {
 async function actorOf(caller: Caller, organization_id: string): Promise<Actor> {
   switch (caller.type) {
     case 'user': {
-      const member = await getMembership(connectionOf(organization_id), caller.id, organization_id).catch(
-        async (error) => {
-          // An ended session no longer counts for the person.
-          if (error instanceof ApiError) await requireSession(connection(), caller).catch(() => {})
-          throw error
-        },
-      )
-      const session = await requireSession(connection(), caller)
+      const member = await getMembership(lookUps(organization_id), caller.id, organization_id).catch(async (error) => {
+        // An ended session no longer counts for the person.
+        if (error instanceof ApiError) await requireSession(lookUps(), caller).catch(() => {})
+        throw error
+      })
+      const session = await requireSession(lookUps(), caller)
       const { name, email, role } = member
       const actor = { type: 'user', id: caller.id, name, email, role } as const
       if (session.provider_organization_id !== null) {

@@ -1,7 +1,7 @@
 /** Credentials: finds the caller of a request by its access token, API key or customer's token. */
 
 import { isInNetworks } from '../../base/address/networks'
-import { connection, connectionOf } from '../../base/db/pool'
+import { lookUps } from '../../base/db/pool'
 import { ApiError } from '../../base/errors'
 import { subscriberOf } from '../../base/net/client-address'
 import type { RequestState } from '../request/request'
@@ -43,7 +43,7 @@ export async function identify(request: Request, state: RequestState): Promise<v
 
 /** @throws INVALID_TOKEN, TOKEN_EXPIRED */
 async function identifyCustomer(state: RequestState, token: string): Promise<void> {
-  const customer = await findCustomer(connectionOf, token, () => mayLookUp(state))
+  const customer = await findCustomer(lookUps, token, () => mayLookUp(state))
   state.caller = { type: 'contact', ...customer }
 }
 
@@ -69,7 +69,7 @@ export function countedBy({ caller, address }: RequestState): Counted {
 
 /** @throws INVALID_TOKEN, FORBIDDEN from a network where the key does not count */
 async function identifyKey(state: RequestState, text: string): Promise<void> {
-  const key = await findKey(connection(), text, () => mayLookUp(state))
+  const key = await findKey(lookUps(), text, () => mayLookUp(state))
   if (!key) throw new ApiError('INVALID_TOKEN')
   const { id, name, organization_id, permissions } = key
   state.api_key = { id, name, organization_id }

@@ -49,6 +49,8 @@ type Routes = { handlers: Handlers; declarations: Declarations }
 async function toApiError(error: unknown, call: FailedCall, routes: Routes): Promise<ApiError> {
   if (error instanceof RepeatedParameters || isOfRequest(error)) return toRefusal(error, call, routes)
   if (error instanceof ApiError) return error
+  // Drizzle wraps what ended a statement.
+  if (error instanceof Error && error.cause instanceof ApiError) return error.cause
   if (error instanceof UnavailableError) return unavailable(error)
   if (error instanceof NotFoundError) return new ApiError('NOT_FOUND')
   if (error instanceof ParseError) return new ApiError('BAD_REQUEST')

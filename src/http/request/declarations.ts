@@ -57,6 +57,8 @@ export type Declared = {
   has_optional_body?: true
   /** A route about the own account that sessions of an identity provider may call, too. */
   is_for_providers?: true
+  /** It only reads although it is no GET: it is bounded like one. `dry run`: when the body or the query asks for that. */
+  reads?: true | 'dry run'
   /** Admits callers with a signed link instead of a token. @returns the organization that the link vouches for */
   link?: (url: string) => string | undefined
 }
@@ -72,6 +74,7 @@ export type Declaration = {
   and_permission?: Permission
   removes_path?: true
   if_match?: 'by its command'
+  reads?: true | 'dry run'
   /** `never` for all that is no POST. */
   idempotency: Idempotency
   link?: (url: string) => string | undefined
@@ -106,11 +109,11 @@ export function readDeclarations(app: AnyElysia, declarations: Declarations): vo
     const fault = faultOf(method, path, detail)
     if (fault) throw new Error(`the route ${name} ${fault}`)
     const { permission, idempotency = 'never', has_optional_body = false, is_for_providers = false } = detail
-    const { or_permission, and_permission, removes_path, if_match, link } = detail
+    const { or_permission, and_permission, removes_path, if_match, reads, link } = detail
     const [body, success] = [bodyOf(detail), successOf(hooks.response)]
     const model = hooks.body as TSchema | undefined
     const may_create = method === 'PUT' && success === 201 ? true : undefined
-    const plain = { or_permission, and_permission, removes_path, if_match, link, has_optional_body, may_create }
+    const plain = { or_permission, and_permission, removes_path, if_match, reads, link, has_optional_body, may_create }
     declarations.set(name, { ...plain, permission: permission!, idempotency, body, model, success, is_for_providers })
   }
 }

@@ -32,6 +32,7 @@ export const inboundMessageRoutes = new Elysia({
       detail: {
         summary: 'File inbound message',
         permission: 'inbound_messages:write',
+        reads: 'dry run',
         idempotency: 'afterwards',
         requestBody: {
           required: true,

@@ -1,5 +1,4 @@
 import Elysia from 'elysia'
-import { connection } from '../../base/db/pool'
 import { NoContent, one } from '../../base/shapes/answers'
 import { path } from '../../base/shapes/fields'
 import { inOrganization } from '../../http/admission/authenticate'
@@ -34,7 +33,7 @@ const BYTES = { schema: { type: 'string', format: 'binary' } } as const
 
 export const inboundRoutes = new Elysia(SECTION).post(
   '/inbound/:token',
-  ({ params, query, request, set }) => data(takeMail(connection(), params.token, query, request, headersOf(set))),
+  ({ params, query, request, set }) => data(takeMail(params.token, query, request, headersOf(set))),
   {
     parse: 'none',
     query: RawEnvelope,

@@ -4,8 +4,8 @@ import { mailboxKey } from '../../base/address/email'
 import { isInNetworks } from '../../base/address/networks'
 import { config } from '../../base/config'
 import { requireMachine } from '../../base/db/cluster/away'
+import { arrivingOf, jobConnection, lookUps } from '../../base/db/pool'
 import type { INLET_PROVIDERS } from '../../base/db/schema'
-import type { Connection } from '../../base/db/transact'
 import { violates } from '../../base/db/violations'
 import { ApiError, fieldError } from '../../base/errors'
 import { looksLikeAddress } from '../../base/mime/addresses'
@@ -55,13 +55,12 @@ let findRefusal: ReturnType<typeof checkCapacity> | undefined
  * @returns the id of its row in the ledger
  */
 export async function takeMail(
-  connection: Connection,
   token: string,
   envelope: RawEnvelope,
   request: Request,
   headers: Record<string, string | number>,
 ): Promise<{ id: string }> {
-  const inlet = await findInlet(connection.sql, token)
+  const inlet = await findInlet(lookUps().sql, token)
   if (!inlet) {
     await countRequest(countedBy(stateOf(request)), headers)
     throw new ApiError('MAILBOX_NOT_FOUND')
@@ -73,17 +72,20 @@ export async function takeMail(
   const posted = { request, envelope, signing_key, limit_bytes, chunks: arriving(request, 2 * limit_bytes) }
   if (provider !== 'mailgun' && provider !== 'sendgrid') requireBasic(posted)
   if ((contentLengthOf(request) ?? 0) > 2 * limit_bytes) throw new ApiError('PAYLOAD_TOO_LARGE', { limit_bytes })
-  findRefusal ??= checkCapacity(connection.sql)
+  findRefusal ??= checkCapacity(jobConnection().sql)
   const refusal = await findRefusal()
   if (refusal) throw new ApiError('SERVICE_UNAVAILABLE', { reason: refusal.text.slice(refusal.text.indexOf(' ') + 1) })
   holdBody(request, organization_id, 'whole')
   const payload = await READERS[provider](posted)
   const original = requireOriginal(payload, limit_bytes)
-  const { queue_id } = await acceptMessage(connection, envelopeOf(inlet, payload), oneChunk(original), 'http').catch(
-    (error) => {
-      throw violates(error, 'inbound_messages_mailbox_fk') ? new ApiError('MAILBOX_NOT_FOUND') : error
-    },
-  )
+  const { queue_id } = await acceptMessage(
+    arrivingOf(organization_id),
+    envelopeOf(inlet, payload),
+    oneChunk(original),
+    'http',
+  ).catch((error) => {
+    throw violates(error, 'inbound_messages_mailbox_fk') ? new ApiError('MAILBOX_NOT_FOUND') : error
+  })
   return { id: queue_id }
 }
 

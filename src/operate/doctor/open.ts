@@ -12,7 +12,7 @@ import { openAsItIs } from '../start/database'
 
 /** Checks run beside each other. */
 const CONNECTIONS = 4
-const LIMITS: TimeLimits = { statement_ms: 8000, idle_in_transaction_ms: 8000 }
+const LIMITS: TimeLimits = { statement_ms: 8000, idle_in_transaction_ms: 8000, lock_ms: 0 }
 
 /**
  * Connects the pool. The embedded server is joined, or started for as long as the doctor runs.

@@ -1,8 +1,7 @@
 import Elysia from 'elysia'
-import { connection } from '../../base/db/pool'
 import { list, NoContent } from '../../base/shapes/answers'
 import { path } from '../../base/shapes/fields'
-import { signedIn } from '../../http/admission/authenticate'
+import { accountConnection, signedIn } from '../../http/admission/authenticate'
 import { accessTokenFor } from '../../http/admission/tokens'
 import { data, done, headersOf } from '../../http/request/answer'
 import { originOf } from '../../http/request/request'
@@ -31,7 +30,7 @@ export const authRoutes = new Elysia({
   .post(
     '/auth/login',
     async ({ body, request, set }) =>
-      signedInAnswer(await signIn(connection(), body, originOf(request), headersOf(set))),
+      signedInAnswer(await signIn(accountConnection(request), body, originOf(request), headersOf(set))),
     {
       body: Credentials,
       response: Tokens,
@@ -46,7 +45,7 @@ export const authRoutes = new Elysia({
   .post(
     '/auth/login/second-factor',
     async ({ body, request, set }) =>
-      signedInAnswer(await finishSignIn(connection(), body, originOf(request), headersOf(set))),
+      signedInAnswer(await finishSignIn(accountConnection(request), body, originOf(request), headersOf(set))),
     {
       body: SecondStep,
       response: Tokens,
@@ -61,7 +60,7 @@ export const authRoutes = new Elysia({
   .post(
     '/auth/refresh',
     async ({ body, request }) => {
-      const { claims, ...session } = await refresh(connection(), body.refresh_token, originOf(request))
+      const { claims, ...session } = await refresh(accountConnection(request), body.refresh_token, originOf(request))
       return accessTokenFor(claims, session)
     },
     {
@@ -73,7 +72,8 @@ export const authRoutes = new Elysia({
 
   .post(
     '/auth/password/forgot',
-    ({ body, request, set }) => done(requestReset(connection(), body.email, originOf(request), headersOf(set))),
+    ({ body, request, set }) =>
+      done(requestReset(accountConnection(request), body.email, originOf(request), headersOf(set))),
     {
       body: ForgottenPassword,
       response: { 204: NoContent },
@@ -81,15 +81,19 @@ export const authRoutes = new Elysia({
     },
   )
 
-  .post('/auth/password/reset', ({ body, request }) => done(resetPassword(connection(), body, originOf(request))), {
-    body: PasswordReset,
-    response: { 204: NoContent },
-    detail: { summary: 'Set a new password', permission: 'anyone', codes: ['INVALID_TOKEN', 'TOKEN_EXPIRED'] },
-  })
+  .post(
+    '/auth/password/reset',
+    ({ body, request }) => done(resetPassword(accountConnection(request), body, originOf(request))),
+    {
+      body: PasswordReset,
+      response: { 204: NoContent },
+      detail: { summary: 'Set a new password', permission: 'anyone', codes: ['INVALID_TOKEN', 'TOKEN_EXPIRED'] },
+    },
+  )
 
   .use(signedIn)
 
-  .get('/auth/me', ({ user }) => getMe(connection(), user.id, user.session_id), {
+  .get('/auth/me', ({ user, request }) => getMe(accountConnection(request), user.id, user.session_id), {
     response: Me,
     detail: { summary: 'Get own account', permission: 'account', is_for_providers: true },
   })
@@ -97,14 +101,14 @@ export const authRoutes = new Elysia({
   .patch(
     '/auth/me',
     ({ user, body, request, set }) => {
-      return updateMe(connection(), user, body, { origin: originOf(request), headers: headersOf(set) })
+      return updateMe(accountConnection(request), user, body, { origin: originOf(request), headers: headersOf(set) })
     },
     { body: MeChanges, response: Me, detail: { summary: 'Update own account', permission: 'account' } },
   )
 
   .post(
     '/auth/logout',
-    ({ user, body, request }) => done(signOut(connection(), user, body.refresh_token, originOf(request))),
+    ({ user, body, request }) => done(signOut(accountConnection(request), user, body.refresh_token, originOf(request))),
     {
       body: RefreshToken,
       response: { 204: NoContent },
@@ -112,14 +116,19 @@ export const authRoutes = new Elysia({
     },
   )
 
-  .get('/auth/sessions', ({ user }) => data(listSessions(connection(), user.id, user.session_id)), {
-    response: list(Session),
-    detail: { summary: 'List own sessions', permission: 'account', is_for_providers: true },
-  })
+  .get(
+    '/auth/sessions',
+    ({ user, request }) => data(listSessions(accountConnection(request), user.id, user.session_id)),
+    {
+      response: list(Session),
+      detail: { summary: 'List own sessions', permission: 'account', is_for_providers: true },
+    },
+  )
 
   .delete(
     '/auth/sessions/:session_id',
-    ({ user, params, request }) => done(endOwnSession(connection(), user, params.session_id, originOf(request))),
+    ({ user, params, request }) =>
+      done(endOwnSession(accountConnection(request), user, params.session_id, originOf(request))),
     {
       params: path('session_id'),
       response: { 204: NoContent },
@@ -132,7 +141,11 @@ export const authRoutes = new Elysia({
     },
   )
 
-  .delete('/auth/sessions', ({ user, request }) => done(endOtherSessions(connection(), user, originOf(request))), {
-    response: { 204: NoContent },
-    detail: { summary: 'End all other own sessions', permission: 'account', is_for_providers: true },
-  })
+  .delete(
+    '/auth/sessions',
+    ({ user, request }) => done(endOtherSessions(accountConnection(request), user, originOf(request))),
+    {
+      response: { 204: NoContent },
+      detail: { summary: 'End all other own sessions', permission: 'account', is_for_providers: true },
+    },
+  )

@@ -1,8 +1,7 @@
 import Elysia from 'elysia'
-import { connection } from '../../base/db/pool'
 import { NoContent, one } from '../../base/shapes/answers'
 import { path } from '../../base/shapes/fields'
-import { inOrganization } from '../../http/admission/authenticate'
+import { accountConnection, inOrganization } from '../../http/admission/authenticate'
 import { data, done } from '../../http/request/answer'
 import { originOf } from '../../http/request/request'
 import { readForm } from '../../http/request/request-body'
@@ -61,7 +60,8 @@ const REDIRECT = { 302: { description: 'The browser goes on' } }
 export const providerSignInRoutes = new Elysia(SECTION)
   .get(
     '/auth/oidc/:organization_id/start',
-    async ({ params, query }) => redirect(await startSignIn(connection(), params.organization_id, query)),
+    async ({ params, query, request }) =>
+      redirect(await startSignIn(accountConnection(request), params.organization_id, query)),
     {
       params: path('organization_id'),
       query: StartQuery,
@@ -76,7 +76,7 @@ export const providerSignInRoutes = new Elysia(SECTION)
 
   .get(
     '/auth/oidc/callback',
-    async ({ query, request }) => redirect(await takeAnswer(connection(), query, originOf(request))),
+    async ({ query, request }) => redirect(await takeAnswer(accountConnection(request), query, originOf(request))),
     {
       query: CallbackQuery,
       detail: {
@@ -90,7 +90,7 @@ export const providerSignInRoutes = new Elysia(SECTION)
 
   .post(
     '/auth/oidc/token',
-    async ({ body, request }) => signedInAnswer(await redeemCode(connection(), body, originOf(request))),
+    async ({ body, request }) => signedInAnswer(await redeemCode(accountConnection(request), body, originOf(request))),
     {
       body: ProviderCode,
       response: Tokens,
@@ -102,7 +102,7 @@ export const providerSignInRoutes = new Elysia(SECTION)
     '/auth/oidc/:organization_id/logout',
     async ({ params, request }) => {
       const form = await readForm(request)
-      await endByProvider(connection(), params.organization_id, form.get('logout_token'))
+      await endByProvider(accountConnection(request), params.organization_id, form.get('logout_token'))
       return new Response(null, { headers: { 'cache-control': 'no-store' } })
     },
     {

@@ -1,6 +1,6 @@
 import Elysia from 'elysia'
-import { connection } from '../../base/db/pool'
 import { NoContent, one } from '../../base/shapes/answers'
+import { accountConnection } from '../../http/admission/authenticate'
 import { data, done, headersOf } from '../../http/request/answer'
 import { originOf } from '../../http/request/request'
 import { Tokens } from '../auth/model'
@@ -17,16 +17,22 @@ export const invitationRoutes = new Elysia({
   tags: ['Invitations'],
   detail: { about: 'Answers of invited people. The token from the link of the email stands in the path.' },
 })
-  .get('/auth/invitations/:token', ({ params }) => data(showInvitation(connection(), params.token)), {
-    params: InvitationToken,
-    response: one(Invitation),
-    detail: { summary: 'Get invitation', permission: 'anyone', codes: TOKEN_CODES },
-  })
+  .get(
+    '/auth/invitations/:token',
+    ({ params, request }) => data(showInvitation(accountConnection(request), params.token)),
+    {
+      params: InvitationToken,
+      response: one(Invitation),
+      detail: { summary: 'Get invitation', permission: 'anyone', codes: TOKEN_CODES },
+    },
+  )
 
   .post(
     '/auth/invitations/:token/accept',
     async ({ params, body, request, set }) =>
-      signedInAnswer(await acceptInvitation(connection(), params.token, body, originOf(request), headersOf(set))),
+      signedInAnswer(
+        await acceptInvitation(accountConnection(request), params.token, body, originOf(request), headersOf(set)),
+      ),
     {
       params: InvitationToken,
       body: Acceptance,
@@ -37,7 +43,7 @@ export const invitationRoutes = new Elysia({
 
   .post(
     '/auth/invitations/:token/decline',
-    ({ params, request }) => done(declineInvitation(connection(), params.token, originOf(request))),
+    ({ params, request }) => done(declineInvitation(accountConnection(request), params.token, originOf(request))),
     {
       params: InvitationToken,
       response: { 204: NoContent },

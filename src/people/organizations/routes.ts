@@ -1,8 +1,7 @@
 import Elysia from 'elysia'
-import { connection } from '../../base/db/pool'
 import { NoContent, one } from '../../base/shapes/answers'
 import { path } from '../../base/shapes/fields'
-import { inOrganization, signedIn } from '../../http/admission/authenticate'
+import { accountConnection, inOrganization, signedIn } from '../../http/admission/authenticate'
 import { data, done } from '../../http/request/answer'
 import { originOf } from '../../http/request/request'
 import { leaveOrganization } from '../users/commands'
@@ -32,7 +31,7 @@ export const ownOrganizationRoutes = new Elysia(SECTION)
   .delete(
     '/auth/me/organizations/:organization_id',
     ({ user, params, request }) =>
-      done(leaveOrganization(connection(), user.id, params.organization_id, originOf(request))),
+      done(leaveOrganization(accountConnection(request), user.id, params.organization_id, originOf(request))),
     {
       params: path('organization_id'),
       response: { 204: NoContent },

@@ -1,7 +1,6 @@
 import Elysia from 'elysia'
-import { connection } from '../../base/db/pool'
 import { NoContent } from '../../base/shapes/answers'
-import { signedIn } from '../../http/admission/authenticate'
+import { accountConnection, signedIn } from '../../http/admission/authenticate'
 import { done, headersOf } from '../../http/request/answer'
 import { originOf } from '../../http/request/request'
 import { confirmOwnFactor, removeOwnFactor, renewOwnCodes, setUpSecondFactor } from './commands'
@@ -17,14 +16,14 @@ export const secondFactorRoutes = new Elysia({
 })
   .use(signedIn)
 
-  .get('/auth/second-factor', ({ user }) => getSecondFactor(connection(), user.id), {
+  .get('/auth/second-factor', ({ user, request }) => getSecondFactor(accountConnection(request), user.id), {
     response: SecondFactor,
     detail: { summary: 'Get own second factor', permission: 'account' },
   })
 
   .post(
     '/auth/second-factor',
-    ({ user, body, request, set }) => setUpSecondFactor(connection(), user, body, askedBy(request, set)),
+    ({ user, body, request, set }) => setUpSecondFactor(accountConnection(request), user, body, askedBy(request, set)),
     {
       body: SetUp,
       response: SecondFactorSecret,
@@ -34,7 +33,7 @@ export const secondFactorRoutes = new Elysia({
 
   .post(
     '/auth/second-factor/confirm',
-    ({ user, body, request, set }) => confirmOwnFactor(connection(), user, body, askedBy(request, set)),
+    ({ user, body, request, set }) => confirmOwnFactor(accountConnection(request), user, body, askedBy(request, set)),
     {
       body: Confirmation,
       response: RecoveryCodes,
@@ -48,7 +47,7 @@ export const secondFactorRoutes = new Elysia({
 
   .post(
     '/auth/second-factor/recovery-codes',
-    ({ user, body, request, set }) => renewOwnCodes(connection(), user, body, askedBy(request, set)),
+    ({ user, body, request, set }) => renewOwnCodes(accountConnection(request), user, body, askedBy(request, set)),
     {
       body: Proof,
       response: RecoveryCodes,
@@ -58,7 +57,8 @@ export const secondFactorRoutes = new Elysia({
 
   .delete(
     '/auth/second-factor',
-    ({ user, body, request, set }) => done(removeOwnFactor(connection(), user, body, askedBy(request, set))),
+    ({ user, body, request, set }) =>
+      done(removeOwnFactor(accountConnection(request), user, body, askedBy(request, set))),
     {
       body: Proof,
       response: { 204: NoContent },

@@ -127,6 +127,7 @@ test('sessions have their settings, and those of the URL come before them', asyn
     const client = openClient(withParameters(plain.url, parameters), 1, {
       statement_ms: 30_000,
       idle_in_transaction_ms: 0,
+      lock_ms: 0,
     })
     const [row] = await client`
       select current_setting('jit') as jit, current_setting('statement_timeout') as statement,

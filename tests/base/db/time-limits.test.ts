@@ -20,7 +20,7 @@ beforeEach(async () => {
   holder = postgres(target, { max: 1, onnotice: () => {} })
   await closeDatabase()
   // A busy machine needs less for statements that wait for nothing.
-  connectDatabase(target, POOL, { limits: { statement_ms: 2500, idle_in_transaction_ms: 2500 } })
+  connectDatabase(target, POOL, { limits: { statement_ms: 2500, idle_in_transaction_ms: 2500, lock_ms: 1500 } })
 })
 afterEach(async () => {
   await holder.end()

@@ -1,0 +1,274 @@
+/** Requests of an organization: they share the pool with others, and what reads ends in time. */
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import type { TSchema } from '@sinclair/typebox'
+import type { AnyElysia } from 'elysia'
+import postgres from 'postgres'
+import { type PlaceLimits, sharesOf } from '../../../src/base/db/places'
+import { accountsOf, closeDatabase, connectDatabase, connectionOf, readingOf } from '../../../src/base/db/pool'
+import { type Connection, transact } from '../../../src/base/db/transact'
+import { type Declarations, readDeclarations } from '../../../src/http/request/declarations'
+import { isDatabaseReady } from '../../../src/operate/start/database'
+import {
+  type Answer,
+  api,
+  clientWithToken,
+  createOrganization,
+  type Organization,
+  startApi,
+  stopApi,
+} from '../../support/api'
+import { isForCustomers } from '../../support/customers'
+import { pathWith, readEndpoints } from '../../support/endpoints'
+import { createTicket } from '../../support/factories'
+import { until } from '../../support/service'
+import { createWorld, fingerprint, goodBody, goodRaw, type World } from '../../support/world'
+
+const POOL = 6
+const SHARE = 2
+const MANY = 20
+
+let greedy: Organization
+let other: Organization
+let holder: postgres.Sql
+let watcher: postgres.Sql
+let target: string
+
+beforeEach(async () => {
+  target = (await startApi(POOL)).target
+  greedy = await createOrganization()
+  other = await createOrganization()
+  holder = postgres(target, { max: 1, onnotice: () => {} })
+  watcher = postgres(target, { max: 1 })
+})
+afterEach(async () => {
+  await Promise.all([holder.end(), watcher.end()])
+  await stopApi()
+})
+
+async function connectWith(places: Partial<PlaceLimits>) {
+  await closeDatabase()
+  const limits = { statement_ms: 60_000, idle_in_transaction_ms: 60_000, lock_ms: 0 }
+  connectDatabase(target, POOL, { places: { wait_ms: 60_000, ...places }, limits })
+}
+
+/** Makes every read of labels wait until the end of `work`. */
+async function whileLabelsAreLocked<T>(work: () => Promise<T>): Promise<T> {
+  await holder`begin`
+  await holder`lock table labels in access exclusive mode`
+  try {
+    return await work()
+  } finally {
+    await holder`rollback`
+  }
+}
+
+async function waitingStatements(like = '%'): Promise<number> {
+  const [row] = await watcher<{ n: number }[]>`
+    select count(*)::integer as n from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock' and query like ${like}`
+  return row!.n
+}
+
+const waitingReads = () => waitingStatements('%from labels%')
+
+/** Holds all places of an organization and of accounts until what it returns is called. */
+async function holdAllPlaces(organization_id: string): Promise<() => Promise<void>> {
+  const end = Promise.withResolvers<void>()
+  const { all, writes, accounts } = sharesOf(POOL)!
+  const askers = Array.from({ length: accounts }, (_, n) => accountsOf(`holder ${n}`))
+  const own = Array.from({ length: all }, (_, n) => (n < writes ? connectionOf : readingOf)(organization_id))
+  const begun: Promise<void>[] = []
+  const held = [...askers, ...own].map((connection: Connection) => {
+    const began = Promise.withResolvers<void>()
+    begun.push(began.promise)
+    return transact(connection, async ({ sql }) => {
+      await sql`select 1`
+      began.resolve()
+      await end.promise
+    })
+  })
+  await Promise.all(begun)
+  return async () => {
+    end.resolve()
+    await Promise.all(held)
+  }
+}
+
+const BUSY = 'The organization, or the account, asks too much at the same time'
+
+/** What some routes need beside a good body to reach the database. */
+const queryOf = (name: string, { id }: Organization, { mailbox_id }: World) =>
+  ({ 'GET /auth/oidc/callback': `?state=${id}.x`, 'POST /inbound-messages': `?mailbox_id=${mailbox_id}` })[name] ?? ''
+
+const readLabels = (count: number) => Array.from({ length: count }, () => greedy.agent.get('/labels'))
+const statusesOf = (answers: Answer[]) => [...new Set(answers.map(({ status }) => status))]
+
+test('reads of one organization hold a third of the pool, and others and its own writes go on', async () => {
+  await connectWith({ most_ms: 60_000 })
+  let asked: Promise<Answer>[] = []
+  await whileLabelsAreLocked(async () => {
+    asked = readLabels(MANY)
+    await until('they wait for the lock', async () => (await waitingReads()) >= SHARE)
+    for (let time = 0; time < POOL; time++) {
+      const beside = await Promise.all([
+        other.agent.get('/companies'),
+        other.agent.get('/contacts'),
+        greedy.agent.post('/contacts', { name: 'Carla', email: `carla${time}@customer.example` }),
+      ])
+      expect(beside.map(({ status }) => status)).toEqual([200, 200, 201])
+      expect(await isDatabaseReady()).toBe(true)
+    }
+    expect(await waitingReads()).toBe(SHARE)
+  })
+  expect(statusesOf(await Promise.all(asked))).toEqual([200])
+}, 30_000)
+
+test('a statement is never sent behind the read of another organization', async () => {
+  await connectWith({ most_ms: 60_000 })
+  // The driver sends nothing behind a statement that its connection does not know yet.
+  for (let time = 0; time < POOL; time++) await Promise.all(readLabels(POOL))
+  await whileLabelsAreLocked(async () => {
+    const asked = [...readLabels(MANY), other.agent.get('/labels'), other.agent.get('/labels')]
+    await until('they wait for the lock', async () => (await waitingReads()) >= 2 * SHARE)
+    const beside = Array.from({ length: 10 * POOL }, () => other.admin.get('/organization'))
+    // Reads of the other organization wait for its own share, its writes for nobody.
+    const written = await Promise.all(
+      Array.from({ length: 10 * POOL }, (_, n) => other.agent.post('/companies', { name: `Company ${n}` })),
+    )
+    expect(statusesOf(written)).toEqual([201])
+    void Promise.all([...asked, ...beside])
+  })
+}, 30_000)
+
+test('after a long read an organization reads singly beside others, and with its whole share alone', async () => {
+  await connectWith({ most_ms: 60_000 })
+  const readsBeside = async (isBeside: boolean) => {
+    let asked: Promise<Answer>[] = []
+    // The first reads are long, because they wait.
+    await whileLabelsAreLocked(async () => {
+      asked = readLabels(SHARE)
+      await until('both wait for the lock', async () => (await waitingReads()) === SHARE)
+      await watcher`select pg_sleep(0.2)`
+    })
+    expect(statusesOf(await Promise.all(asked))).toEqual([200])
+    if (isBeside) expect((await other.agent.get('/labels')).status).toBe(200)
+    return whileLabelsAreLocked(async () => {
+      asked = readLabels(SHARE)
+      await until('a read waits for the lock', async () => (await waitingReads()) > 0)
+      if (!isBeside) await until('all of its share wait', async () => (await waitingReads()) === SHARE)
+      await watcher`select pg_sleep(0.2)`
+      return { reads: await waitingReads(), asked }
+    })
+  }
+  // Both must have read within the last second, which a busy machine may miss.
+  await until('one reads at a time', async () => {
+    const { reads, asked } = await readsBeside(true)
+    expect(statusesOf(await Promise.all(asked))).toEqual([200])
+    return reads === 1
+  })
+  await watcher`select pg_sleep(1)`
+  const { reads, asked } = await readsBeside(false)
+  expect(reads).toBe(SHARE)
+  await Promise.all(asked)
+}, 30_000)
+
+test('a read that waits too long for the share of its organization is answered 503', async () => {
+  await connectWith({ wait_ms: 200 })
+  const refused: Answer[] = []
+  const asked = await whileLabelsAreLocked(async () => {
+    const asked = readLabels(MANY)
+    for (const answer of asked) void answer.then((answer) => refused.push(answer))
+    await until('all but those of the share are answered', () => refused.length === MANY - SHARE)
+    return asked
+  })
+  expect(statusesOf(refused.slice(0, MANY - SHARE))).toEqual([503])
+  const [{ body, headers }] = refused as [Answer]
+  expect(body.error).toMatchObject({ code: 'SERVICE_UNAVAILABLE', details: { reason: expect.any(String) } })
+  expect(headers.get('retry-after')).toBe('1')
+  await Promise.all(asked)
+  expect(statusesOf(refused.slice(MANY - SHARE))).toEqual([200])
+  expect(statusesOf(await Promise.all(readLabels(SHARE)))).toEqual([200])
+}, 30_000)
+
+test('a read that takes too long is ended with 503, and its connection serves the next', async () => {
+  await connectWith({ most_ms: 300 })
+  await whileLabelsAreLocked(async () => {
+    const [answer] = await Promise.all(readLabels(1))
+    expect([answer!.status, answer!.headers.get('retry-after')]).toEqual([503, '5'])
+    expect(answer!.body.error.details.reason).toStartWith('Reading this takes longer than 0.3 s')
+    await until('the server has ended it', async () => (await waitingReads()) === 0)
+  })
+  expect(statusesOf(await Promise.all(readLabels(MANY)))).toEqual([200])
+}, 30_000)
+
+test('what reads behind POST holds the share of reads, and is ended like a read', async () => {
+  await connectWith({ most_ms: 1500 })
+  const { agent, admin } = greedy
+  const ticket = await createTicket(agent)
+  const macro = await agent.post('/macros', { name: 'Thanks', body: 'Thank you' })
+  const dry_run = { changes: { status: 'pending' }, dry_run: true }
+  const requests: [locked: string, send: () => Promise<Answer>][] = [
+    ['labels', () => admin.post('/retention/preview', { hold_label_ids: [crypto.randomUUID()] })],
+    ['macros', () => admin.post(`/macros/${macro.body.data.id}/preview`, { ticket_id: ticket.id })],
+    ['tickets', () => admin.post('/tickets/bulk', { ids: [ticket.id], ...dry_run })],
+    ['tickets', () => admin.post('/tickets/bulk', { filter: { status: 'open' }, ...dry_run })],
+    ['tickets', () => admin.post('/tickets/bulk', { filter: { status: 'open' }, ...dry_run, dry_run: false })],
+  ]
+  for (const [locked, send] of requests) {
+    await holder`begin`
+    await holder`lock table ${holder(locked)} in access exclusive mode`
+    const asked = Array.from({ length: POOL }, send)
+    await until(`reads of ${locked} wait`, async () => (await waitingStatements()) === SHARE)
+    const beside = [other, greedy].map((one) => one.admin.patch('/organization', { name: crypto.randomUUID() }))
+    expect(statusesOf(await Promise.all(beside))).toEqual([200])
+    expect(await waitingStatements()).toBe(SHARE)
+    // A bulk change tells of it in the result of its ticket.
+    expect((await Promise.race(asked)).text).toContain('SERVICE_UNAVAILABLE')
+    await holder`rollback`
+    await Promise.all(asked)
+  }
+}, 60_000)
+
+test('every route whose body or query takes a dry run is declared as a read then, and so is every preview', () => {
+  const declarations: Declarations = new Map()
+  readDeclarations(api() as AnyElysia, declarations)
+  const wrong = (api() as AnyElysia).routes.filter(({ method, path, hooks }) => {
+    const takes = [hooks.body, hooks.query].some((model) => (model as TSchema | undefined)?.properties?.dry_run)
+    const wanted = takes ? 'dry run' : /preview$/.test(path) && method !== 'GET' ? true : undefined
+    return declarations.get(`${method} ${path}`)?.reads !== wanted
+  })
+  expect(wrong.map(({ method, path }) => `${method} ${path}`)).toEqual([])
+})
+
+test('no route passes the places of who asks, and none changes anything without one', async () => {
+  const world = await createWorld(greedy)
+  const inlet = await greedy.admin.post(`/mailboxes/${world.mailbox_id}/inlet`, { provider: 'raw' })
+  const ids = { ...world, organization_id: greedy.id, token: inlet.body.data.url.split('/').at(-1) }
+  await connectWith({ wait_ms: 15 })
+  await greedy.agent.get('/auth/me')
+  const release = await holdAllPlaces(greedy.id)
+  const before = await fingerprint()
+  const answers: Record<string, unknown> = {}
+  for (const endpoint of await readEndpoints()) {
+    const { name, method, path, body } = endpoint
+    const raw = goodRaw(name)
+    const client = isForCustomers(endpoint) ? clientWithToken(world.contact_token) : greedy.admin
+    const code = name === 'POST /auth/oidc/token' && { code: `${greedy.id}.x` }
+    const sent = raw?.body ?? (body && { ...goodBody(name, world), ...code })
+    const headers = { ...(raw?.type && { 'content-type': raw.type }) }
+    const answer = await client.send(method, pathWith(path, ids) + queryOf(name, greedy, world), sent, headers)
+    answers[name] = answer.status === 503 ? answer.body.error.details.reason : [answer.status, answer.text]
+  }
+  expect(await fingerprint()).toEqual(before)
+  await release()
+  const passed = Object.entries(answers).filter(([, answer]) => answer !== BUSY)
+  expect(passed).toEqual([])
+}, 60_000)
+
+test.each([3, 4, 5, 6, 10, 20, 100])('with %p connections one organization and its accounts leave one free', (size) => {
+  const { all, reads, writes, accounts } = sharesOf(size)!
+  expect(Math.min(all, reads, writes, accounts)).toBeGreaterThan(0)
+  expect(all + accounts).toBeLessThan(size)
+  expect(Math.max(reads, writes)).toBeLessThanOrEqual(all)
+  expect(reads).toBeLessThanOrEqual(size / 3)
+})
