@@ -8,9 +8,13 @@ import { requireRoom, usesDataDir } from '../../base/disk/free-space'
 import { ApiError, tryLater } from '../../base/errors'
 import type { Scope } from '../../base/scope'
 import { contentLengthOf } from '../../http/request/arriving-body'
+import { isCustomer } from '../../http/request/permissions'
 
 /** Uploads of one user that no message uses yet. */
 const UNUSED_MOST = 100
+/** Their bytes, in files of the largest size: those of a customer, and of members and keys. */
+const LARGEST_OF_CUSTOMER = 4
+const LARGEST_OF_MEMBER = 20
 /** Hours until an unused upload is removed (`removeUnusedUploads`). */
 const UNUSED_HOURS = 24
 /** Bytes of an upload that are stored between looks at the free space. */
@@ -30,6 +34,7 @@ class UnderWay {
 }
 
 const bytes_under_way = new UnderWay()
+const bytes_of_user = new UnderWay()
 const uploads_under_way = new UnderWay()
 
 /**
@@ -44,14 +49,16 @@ export async function allowUpload(scope: Scope, request: Request): Promise<{ end
   // Counted before anything is read: of two at the same moment the second one sees the first.
   const uploads = uploads_under_way.add(user, 1)
   const bytes = bytes_under_way.add(organization_id, most_bytes)
+  const own_bytes = bytes_of_user.add(user, most_bytes)
   const end = () => {
     uploads_under_way.add(user, -1)
     bytes_under_way.add(organization_id, -most_bytes)
+    bytes_of_user.add(user, -most_bytes)
   }
   try {
     if (usesDataDir()) await requireRoom()
     await requireQuota(scope, bytes)
-    await requireFewUnused(scope, uploads)
+    await requireFewUnused(scope, uploads, own_bytes)
   } catch (error) {
     end()
     throw error
@@ -87,16 +94,19 @@ async function requireQuota({ sql, organization_id }: Scope, under_way: number):
   })
 }
 
-/** @param under_way uploads of the user that are not stored yet, up to this one */
-async function requireFewUnused({ sql, organization_id, actor }: Scope, under_way: number): Promise<void> {
-  const [row] = await sql<{ unused: number; wait_s: number | null }[]>`
-    select count(*) as unused,
+/** @param under_way uploads of the user that are not stored yet, up to this one, and their bytes */
+async function requireFewUnused(scope: Scope, under_way: number, bytes_under_way: number): Promise<void> {
+  const { sql, organization_id, actor } = scope
+  const [row] = await sql<{ unused: number; unused_bytes: number; wait_s: number | null }[]>`
+    select count(*) as unused, coalesce(sum(size), 0) as unused_bytes,
       extract(epoch from min(created_at) + ${UNUSED_HOURS} * interval '1 hour' - now())::float8 as wait_s
     from attachments
     where organization_id = ${organization_id} and uploader_id = ${actor.id} and message_id is null
       and draft_id is null`
-  const { unused, wait_s } = row!
-  if (unused + under_way <= UNUSED_MOST) return
-  const reason = `${UNUSED_MOST} uploads are not used by a message yet`
+  const { unused, unused_bytes, wait_s } = row!
+  const most_bytes = config.ATTACHMENT_MAX_BYTES * (isCustomer(scope) ? LARGEST_OF_CUSTOMER : LARGEST_OF_MEMBER)
+  const is_many = unused + under_way > UNUSED_MOST
+  if (!is_many && unused_bytes + bytes_under_way <= most_bytes) return
+  const reason = `${is_many ? UNUSED_MOST : `${most_bytes} bytes of`} uploads are not used by a message yet`
   throw tryLater(reason, Math.max(1, Math.ceil(wait_s ?? 1)))
 }

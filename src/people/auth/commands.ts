@@ -44,7 +44,7 @@ export async function signIn(
   const { email, password } = credentials
   const found = await tryPassword({ email, address: origin.ip }, headers, async () => {
     const account = await findAccount(connection, email)
-    const matches = await verifyPassword(password, account?.password_hash)
+    const matches = await verifyPassword(password, account?.password_hash, origin.ip)
     const claims = account && matches ? await claimsOf(connection, account) : undefined
     if (account && !claims) noteRefusedSignIn(connection, account.id, origin)
     return claims && account
@@ -163,7 +163,7 @@ export async function updateMe(
   const { name, new_password } = changes
   const verified_hash =
     new_password === undefined ? null : await verifyOwn(connection, user_id, changes, { origin, headers })
-  const password_hash = new_password === undefined ? null : await hashPassword(new_password)
+  const password_hash = new_password === undefined ? null : await hashPassword(new_password, origin.ip)
   await transact(connection, async (inner) => {
     const { name: name_before } = await lockOwn(inner, caller, verified_hash)
     await inner.sql`
@@ -194,7 +194,7 @@ export async function verifyOwn(
 ): Promise<string> {
   if (current_password === undefined) throw fieldError('VALIDATION_ERROR', '/current_password', 'is required')
   const { email, password_hash } = await getPassword(connection, user_id)
-  const isRight = async () => (await verifyPassword(current_password, password_hash)) || undefined
+  const isRight = async () => (await verifyPassword(current_password, password_hash, origin.ip)) || undefined
   if (!(await tryPassword({ email, address: origin.ip }, headers, isRight))) throw wrongPassword()
   return password_hash
 }
@@ -248,7 +248,7 @@ export async function setPassword(
   email: string,
   password: string,
 ): Promise<string | undefined> {
-  const password_hash = await hashPassword(password)
+  const password_hash = await hashPassword(password, 'operator')
   const id = await transact(connection, async (inner) => {
     const user = await lockAccountOf(inner, email)
     if (!user) return undefined

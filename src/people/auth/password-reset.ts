@@ -64,7 +64,7 @@ export async function resetPassword(
   origin: Origin,
 ): Promise<void> {
   await getReset(connection, token)
-  const password_hash = await hashPassword(new_password)
+  const password_hash = await hashPassword(new_password, origin.ip)
   const user_id = await transact(connection, async (inner) => {
     const { sql } = inner
     const { user_id, organization_id } = await getReset(inner, token)

@@ -155,7 +155,7 @@ async function passwordFor({ invitation, account }: Answered, input: Acceptance,
     if (current_password === undefined) throw fieldError('VALIDATION_ERROR', '/current_password', 'is required')
     await requirePassword(account, current_password, guess)
   }
-  if (isPassword(input.password)) return hashPassword(input.password)
+  if (isPassword(input.password)) return hashPassword(input.password, guess.address)
   throw fieldError('VALIDATION_ERROR', '/password', 'must be text of 8 to 200 characters')
 }
 
@@ -203,6 +203,6 @@ async function requirePassword(
   password: string,
   { address, headers }: GuessOrigin,
 ): Promise<void> {
-  const isRight = async () => (await verifyPassword(password, password_hash)) || undefined
+  const isRight = async () => (await verifyPassword(password, password_hash, address)) || undefined
   if (!(await tryPassword({ email, address }, headers, isRight))) throw new ApiError('INVALID_CREDENTIALS')
 }

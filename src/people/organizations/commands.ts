@@ -93,7 +93,7 @@ export async function createOrganization(
   { name, admin }: NewOrganization,
 ): Promise<{ id: string; admin: FirstAdmin }> {
   const password = admin.password ?? generatedPassword()
-  const password_hash = await hashPassword(password)
+  const password_hash = await hashPassword(password, 'operator')
   return transact(connection, async (inner) => {
     const { db } = inner
     const id = newId()

@@ -35,7 +35,7 @@ import { findPerson, getMember, getUser, isImported, isMember, isReliedOnElsewhe
 export async function createUser(scope: Scope, input: NewUser): Promise<User> {
   const { email, password } = input
   requireRight(scope, [input.role !== undefined && isAdmin(input.role), password !== undefined])
-  const password_hash = password === undefined ? undefined : await hashPassword(password)
+  const password_hash = password === undefined ? undefined : await hashPassword(password, scope.organization_id)
   const id = await inTransaction(scope, async (scope) => {
     const known = await lockAccountOf(scope, email)
     if (await isMember(scope, email)) throw alreadyMember()
@@ -90,7 +90,7 @@ export async function addAtOnce(
  */
 export async function updateUser(scope: Scope, id: string, changes: UserChanges): Promise<User> {
   const { email, name, password, ...membership } = changes
-  const password_hash = password === undefined ? undefined : await hashPassword(password)
+  const password_hash = password === undefined ? undefined : await hashPassword(password, scope.organization_id)
   await inTransaction(scope, async (scope) => {
     await lockAccount(scope, id)
     await lockAdmins(scope)

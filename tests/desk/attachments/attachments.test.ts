@@ -16,7 +16,8 @@ import { removeSoon, removeStoredBytes } from '../../../src/desk/attachments/rem
 import { attachmentUrl, organizationOfUrl } from '../../../src/desk/attachments/signed-url'
 import { storage } from '../../../src/desk/attachments/storage'
 import { cleanFileName } from '../../../src/http/request/file-name'
-import { api, type Client, createOrganization, startApi, stopApi, stranger } from '../../support/api'
+import { api, type Client, clientWithKey, createOrganization, startApi, stopApi, stranger } from '../../support/api'
+import { createCustomer } from '../../support/customers'
 import { createMessage, formOf, insertTicket, uploadFile } from '../../support/factories'
 import { statementsWaiting } from '../../support/lock-waits'
 import { withSettings } from '../../support/settings'
@@ -382,6 +383,37 @@ describe('limits of uploads:', () => {
     expect((await upload(agent)).status).toBe(201)
     expect((await upload(agent)).status).toBe(429)
   })
+
+  test.each(['customer', 'member', 'key'])(
+    'unused bytes of a %s have a quota, also of uploads at once',
+    async (kind) => {
+      const { agent, admin } = await createOrganization()
+      using _ = withSettings({ ATTACHMENT_MAX_BYTES: 1024 })
+      const most = kind === 'customer' ? 4 : 20
+      const key = (await admin.post('/api-keys', { name: 'Files', permissions: ['attachments:write'] })).body.data.key
+      const client = kind === 'customer' ? await createCustomer(admin) : kind === 'key' ? clientWithKey(key) : agent
+      const send = (size: number) =>
+        client.post(kind === 'customer' ? '/my/attachments' : '/attachments', formOf('x'.repeat(size), 'x.txt'))
+      const together = await Promise.all(Array.from({ length: most + 4 }, () => send(1000)))
+      const stored = together.filter(({ status }) => status === 201)
+      expect(stored.length).toBeLessThanOrEqual(most)
+      expect(together.every(({ status }) => status === 201 || status === 429)).toBe(true)
+      for (let left = most - stored.length; left > 0; left--) expect((await send(1000)).status).toBe(201)
+      const refused = await send(1000)
+      expect([refused.status, refused.body.error.code]).toEqual([429, 'RATE_LIMITED'])
+      expect(refused.body.error.details.reason).toContain(`${most * 1024} bytes`)
+      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+      expect((await admin.post('/attachments', formOf('x', 'x.txt'))).status).toBe(201)
+      // Files that a message uses do not count.
+      const ids = stored.slice(0, 1).map(({ body }) => body.data.id)
+      const used =
+        kind === 'customer'
+          ? await client.post('/my/tickets', { subject: 'Files', body: 'Here', attachment_ids: ids })
+          : { status: 201 }
+      expect(used.status).toBe(201)
+      expect((await send(1000)).status).toBe(kind === 'customer' ? 201 : 429)
+    },
+  )
 
   test('an organization that has used its quota is 413, another one is not', async () => {
     const [full, other] = [await createOrganization(), await createOrganization()]

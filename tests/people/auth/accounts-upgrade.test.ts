@@ -78,7 +78,7 @@ async function insertAccount(sql: postgres.Sql, organizations: string[]): Promis
   const id = newId()
   const email = `old.${id}@deskwire.example`
   const refresh_token = `refresh ${id}`
-  await sql`insert into users (id, email, name, password_hash) values (${id}, ${email}, 'Olaf', ${await hashPassword(PASSWORD)})`
+  await sql`insert into users (id, email, name, password_hash) values (${id}, ${email}, 'Olaf', ${await hashPassword(PASSWORD, 'test')})`
   for (const organization_id of organizations) {
     await sql`insert into memberships (organization_id, user_id) values (${organization_id}, ${id})`
   }
