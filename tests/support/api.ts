@@ -50,7 +50,9 @@ export async function startApi(pool_size = 5): Promise<TestDatabase> {
   const database = await createDatabase()
   drop = database.drop
   useSecrets('a secret key that only tests use')
-  connectDatabase(database.target, pool_size, { is_cluster: !WHY_NO_CLUSTER, ...policedOptions(database.target) })
+  // A busy machine needs longer for those who wait before.
+  const options = { places: { wait_ms: 60_000 }, is_cluster: !WHY_NO_CLUSTER, ...policedOptions(database.target) }
+  connectDatabase(database.target, pool_size, options)
   app = createApp(async () => true)
   return database
 }

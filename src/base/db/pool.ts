@@ -158,10 +158,11 @@ type Shares = NonNullable<ReturnType<typeof sharesOf>>
 function inPlaces(name: string, whole: Connection, wanted: (shares: Shares) => Share[]): Connection {
   const found = kept.get(name)
   if (found) return found
+  const client = whole.sql as Client
   const shares = sharesOf(driverPool().options.max)
-  if (!shares) return whole
-  const chosen = wanted(shares)
-  const sql = placed(whole.sql as Client, chosen, places)
+  const chosen = shares ? wanted(shares) : []
+  // Without shares it is the pool by another name, under which transactions have the limits of requests.
+  const sql = shares ? placed(client, chosen, places) : new Proxy(client, {})
   setOwnLimits(sql, chosen.some(({ reader }) => reader) ? { statement_ms: places.most_ms } : {})
   const made = { db: openOrm(sql), sql }
   kept.set(name, made)

@@ -9,7 +9,7 @@
 import { log } from '../log'
 
 /**
- * Times after which the server ends a statement, a transaction that does nothing, or a wait for a lock. 0 sets no limit.
+ * Times after which the server ends a statement, a transaction that does nothing, or a wait for a lock. 0 sets none.
  */
 export type TimeLimits = { statement_ms: number; idle_in_transaction_ms: number; lock_ms: number }
 
