@@ -1,7 +1,7 @@
 /** Asks a server that nobody vouches for, and reads a short answer to its end: with the dial of webhooks. */
 import type { Network } from '../../base/address/networks'
 import { within } from '../../base/flow/within'
-import { reach, resolveTarget } from './post'
+import { failureOf, reach, resolveTarget, type WebhookFault } from './post'
 
 type Asked = { method: 'GET' | 'POST'; headers?: Record<string, string>; body?: string }
 type Limits = {
@@ -15,7 +15,23 @@ type Limits = {
 }
 
 /** Says that an answer came too late, or is too long. */
-export class AnswerError extends Error {}
+class AnswerError extends Error {}
+
+/** Words for what `ask` throws; those of the error itself when it is of no known kind. */
+export function faultOf(error: unknown): string {
+  if (error instanceof AnswerError) return error.message
+  const words = FAULT_WORDS[failureOf(error).error]
+  return words ? `the server ${words}` : `other: ${error instanceof Error ? error.message : 'unknown'}`
+}
+
+const FAULT_WORDS: Partial<Record<WebhookFault, string>> = {
+  blocked_address: 'has an address that may not be reached',
+  dns: 'has a name that was not found',
+  connect: 'cannot be connected to',
+  timeout: 'gives no answer in time',
+  tls: 'has no valid certificate, or TLS with it failed',
+  reset: 'closed the connection',
+}
 
 /** @throws DestinationError, AnswerError, what `fetch` throws */
 export async function ask(url: string, asked: Asked, limits: Limits): Promise<{ status: number; body: Buffer }> {

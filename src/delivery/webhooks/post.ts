@@ -198,7 +198,8 @@ async function readHead(response: Response, controller: AbortController): Promis
   return new TextDecoder().decode(head.subarray(0, Math.min(length, HEAD_MAX_BYTES)), { stream: true })
 }
 
-function failureOf(error: unknown): Failure {
+/** Which side a failure is to blame on, and its kind; `protocol` is also what nobody has classified. */
+export function failureOf(error: unknown): Failure {
   if (error instanceof DestinationError) {
     return error.reason === 'dns_local' ? { error: 'dns', blame: 'own' } : { error: error.reason, blame: 'receiver' }
   }

@@ -3,9 +3,8 @@
  * through the guarded dial of webhooks, and one form is all that it would send.
  */
 import { networksAt } from '../../base/address/networks'
-import { DestinationError } from '../../base/net/destination'
 import { storable } from '../../base/shapes/fold'
-import { AnswerError, ask } from '../../delivery/webhooks/ask'
+import { ask, faultOf } from '../../delivery/webhooks/ask'
 import { sendOptions } from './settings'
 
 /** How a mailbox gets its tokens, in plain text. */
@@ -71,12 +70,6 @@ async function post(url: string, body: string) {
   return ask(url, { method: 'POST', headers, body }, limits).catch((error) => {
     throw new TokenError(faultOf(error))
   })
-}
-
-function faultOf(error: unknown): string {
-  if (error instanceof AnswerError) return error.message
-  if (!(error instanceof DestinationError)) return 'the server cannot be reached, or its certificate is not valid'
-  return error.reason === 'blocked_address' ? 'the server has an address that may not be reached' : 'no such server'
 }
 
 function objectOf(body: Buffer): Record<string, unknown> {

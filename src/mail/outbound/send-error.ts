@@ -149,10 +149,17 @@ const FAULTS = {
   greeting: 'greeting: the server does not greet as an SMTP server',
   protocol: 'protocol: the server answers with what is no SMTP reply',
   auth: 'auth: the server has no way to sign in that the mailbox can use',
+  credentials: 'auth: the mailbox has no password to sign in with',
 } as const
 
 /** Codes of the library for errors that it finds before it speaks to a server. */
 const LOCAL_CODES = [...OWN_FAILURES, 'EENVELOPE', 'EMESSAGE']
+
+/** Codes of the library and of the system for a connection that could not be made, or has ended. */
+const CONNECT_CODES = [
+  ...['ECONNECTION', 'ESOCKET', 'EDNS', 'ECONNREFUSED', 'ECONNRESET', 'ECONNABORTED', 'EPIPE'],
+  ...['EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH', 'ENETDOWN', 'EADDRNOTAVAIL'],
+]
 
 /** The server's words: only what has the form of an SMTP reply, and at the start of a connection of a greeting. */
 function replyOf({ response, command }: SmtpFailure): string | undefined {
@@ -160,14 +167,17 @@ function replyOf({ response, command }: SmtpFailure): string | undefined {
   return response && form.test(response) ? response : undefined
 }
 
-/** The kind of a failure to which no server replied. */
+/** The kind of a failure to which no server replied; the words of one that is of no kind. */
 function faultOf({ code = '', command, message, response }: SmtpFailure): string {
   if (LOCAL_CODES.includes(code) && !response) return message
   if (code === 'ETIMEDOUT' || /timed out/.test(message)) return FAULTS.timeout
   if (code === 'ETLS' || /certificate|altname|self.signed|issuer|\bssl|\btls/i.test(message)) return FAULTS.tls
+  if (code === 'EAUTH' && /^Missing credentials/.test(message)) return FAULTS.credentials
   if (code === 'EAUTH') return FAULTS.auth
   if (code === 'EPROTOCOL' && command === 'CONN') return FAULTS.greeting
-  return response ? FAULTS.protocol : FAULTS.connect
+  if (response) return FAULTS.protocol
+  if (CONNECT_CODES.includes(code) || /^connection closed/i.test(message)) return FAULTS.connect
+  return `other: ${message}`
 }
 
 const DESTINATION_TEXTS = {

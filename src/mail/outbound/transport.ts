@@ -98,7 +98,7 @@ export async function testMailbox(
   options: SendOptions,
 ): Promise<{ ok: boolean; error: string | null; response_time_ms: number }> {
   const started = performance.now()
-  const transport = openTransport(smtp, options, { forceAuth: true })
+  const transport = openTransport(smtp, options, { forceAuth: !!smtp.username })
   const error = await transport.verify().then(
     () => null,
     (error) => sendError(error, smtp).message,

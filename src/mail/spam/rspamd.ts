@@ -20,7 +20,7 @@ type Question = {
   client: { address: string; helo: string } | null
 }
 
-/** The log says once in a minute that it does not answer. */
+/** The log says once in a minute that it gives none. */
 const told = new LRUCache<string, true>({ max: 10, ttl: 60_000 })
 
 /** Asks for an action and a score. Never rejects. @returns null without a proper answer in 5 seconds */
@@ -28,7 +28,7 @@ export async function askRspamd(url: string, question: Question): Promise<{ is_s
   try {
     return await ask(url, question)
   } catch (error) {
-    if (!told.has('rspamd')) log.warn({ error: safeError(error) }, 'rspamd does not answer, mail is not judged')
+    if (!told.has('rspamd')) log.warn({ error: safeError(error) }, 'rspamd gives no verdict, mail is not judged')
     told.set('rspamd', true)
     return null
   }

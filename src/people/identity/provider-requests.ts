@@ -10,7 +10,7 @@ import { isCleanText } from '../../base/address/characters'
 import { config } from '../../base/config'
 import { sharedTime } from '../../base/db/shared-time'
 import { checkUrl } from '../../base/net/destination'
-import { ask } from '../../delivery/webhooks/ask'
+import { ask, faultOf } from '../../delivery/webhooks/ask'
 
 const TIMEOUT_MS = 5000
 const MOST_BYTES = 256 * 1024
@@ -165,8 +165,8 @@ function keyOf(given: unknown): [Record<string, unknown>] | [] {
 async function asked(url: string, request: Parameters<typeof ask>[1]): Promise<Response> {
   const ca = await trustedAuthority()
   const limits = { allowed: config.IDENTITY_ALLOWED_NETWORKS, ca, timeout_ms: TIMEOUT_MS, most_bytes: MOST_BYTES }
-  const { status, body } = await ask(url, request, limits).catch(() => {
-    throw new ProviderError('it cannot be reached')
+  const { status, body } = await ask(url, request, limits).catch((error) => {
+    throw new ProviderError(faultOf(error))
   })
   if (status !== 200) throw new ProviderError(`status ${status}`)
   return new Response(body.toString(), { headers: { 'content-type': 'application/json' } })

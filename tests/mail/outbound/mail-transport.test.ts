@@ -1,9 +1,11 @@
 /** Sending to the SMTP server of a mailbox: TLS, sign-in, and an outcome for each recipient. */
 import { afterEach, describe, expect, test } from 'bun:test'
-import { createServer } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import path from 'node:path'
+import type { Readable } from 'node:stream'
 import ipaddr from 'ipaddr.js'
-import { SendError } from '../../../src/mail/outbound/send-error'
+import { SMTPServer } from 'smtp-server'
+import { SendError, sendError } from '../../../src/mail/outbound/send-error'
 import type { SendOptions } from '../../../src/mail/outbound/settings'
 import { closeTransports, sendMail, testMailbox } from '../../../src/mail/outbound/transport'
 import { issueCertificate, issueExpiredCertificate } from '../../support/certificates'
@@ -278,6 +280,19 @@ describe('the test of a mailbox', () => {
     })
   })
 
+  test('without a user name is ok at a server that offers to sign in, as mail goes out there', async () => {
+    const server = new SMTPServer({ authOptional: true, allowInsecureAuth: true, logger: false, onData: drained })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const smtp = smtpOf({ port: (server.server.address() as AddressInfo).port })
+    try {
+      expect(await testMailbox(smtp, { allowed })).toMatchObject({ ok: true, error: null })
+      expect((await sendMail(smtp, compose(), { allowed })).rejected).toEqual([])
+    } finally {
+      closeTransports()
+      await new Promise<void>((resolve) => server.close(() => resolve()))
+    }
+  })
+
   test('fails where no server is', async () => {
     const result = await testMailbox(smtpOf({ port: await freePort() }), { allowed })
     expect(result).toMatchObject({ ok: false, error: expect.stringMatching(/ECONNREFUSED|connect/i) })
@@ -296,6 +311,20 @@ describe('the test of a mailbox', () => {
     expect(Bun.inspect(failed)).not.toContain(pass)
   })
 })
+
+test('an error that nobody classified says so, in its own words', () => {
+  const of = (error: object) => sendError(Object.assign(new Error('The moon is full'), error), smtpOf({ port: 25 }))
+  expect(of({ code: 'EMOON' })).toMatchObject({ message: 'other: The moon is full', verdict: 'at fault' })
+  expect(of({}).message).toBe('other: The moon is full')
+  expect(of({ code: 'ECONNECTION' }).message).toMatch(/^connect: /)
+  expect(of({ code: 'EAUTH', message: 'Missing credentials for "PLAIN"' }).message).toBe(
+    'auth: the mailbox has no password to sign in with',
+  )
+  const with_password = { ...smtpOf({ port: 25 }), username: 'ann', password: 'full' }
+  expect(sendError(new Error('The moon is full'), with_password).message).toBe('other: The moon is ***')
+})
+
+const drained = (stream: Readable, _session: unknown, callback: () => void) => void stream.resume().on('end', callback)
 
 /** A server that takes connections and says nothing. */
 async function startSilent() {

@@ -7,6 +7,7 @@ import { generateKeyPair } from 'jose'
 import { newId } from '../../../src/base/db/columns'
 import { connection } from '../../../src/base/db/pool'
 import { transact } from '../../../src/base/db/transact'
+import { faultOf } from '../../../src/delivery/webhooks/ask'
 import { lockProvider } from '../../../src/people/identity/queries'
 import {
   type Answer,
@@ -106,6 +107,15 @@ describe('the provider', () => {
   ])('is refused: %s', async (_, fields, code) => {
     expectError(await put(fields), 422, code)
     expectError(await desk.admin.get('/identity-provider'), 404, 'IDENTITY_PROVIDER_NOT_FOUND')
+  })
+
+  test('says why it cannot be asked, in words of the fault', async () => {
+    const why = async (issuer: string) => (await put({ issuer })).body.error.details.errors[0].message
+    expect(await why('https://127.0.0.1:1')).toBe('cannot be used: the server cannot be connected to')
+    expect(await why('https://169.254.169.254')).toBe(
+      'cannot be used: the server has an address that may not be reached',
+    )
+    expect(faultOf(new Error('The moon is full'))).toBe('other: The moon is full')
   })
 
   test('is refused when it names another issuer, sends elsewhere, or answers too much', async () => {
