@@ -1,6 +1,6 @@
 /**
- * Measures how long others wait while the largest organization sends the slowest requests that it can. The bare limit
- * is what they wait beside a process that only counts: it takes one processor too, and asks the service for nothing.
+ * Measures how long readers and writers of another organization wait while the largest one does its worst: the slowest
+ * reads, the same behind POST, and changes that wait for the lock of one ticket. The bare limit is what they wait beside a process that only counts: it takes one processor too, and asks the service for nothing.
  */
 import fs from 'node:fs'
 import path from 'node:path'
@@ -33,33 +33,95 @@ function worstOf({ top_company, top_label, rare_label }: Subject): string[] {
   ].map((rest) => `/api/v1/${rest}`)
 }
 
+/** Reads behind POST: what rules of retention would do to all tickets, and dry runs of the slowest filters. */
+function worstPosts(): Request[] {
+  const rule = { status: 'closed', days: 1, action: 'delete' }
+  const dry = { changes: { priority: 'low' }, dry_run: true }
+  return [
+    { path: '/api/v1/retention/preview', body: { rules: [rule] } },
+    { path: '/api/v1/tickets/bulk', body: { filter: { search: '"the of and you"' }, ...dry } },
+    { path: '/api/v1/tickets/bulk', body: { filter: { search: '"you you"' }, ...dry } },
+  ].map(({ path, body }) => ({ path, body: JSON.stringify(body) }))
+}
+
+type Request = { path: string; body?: string }
+type Sent = { method: 'GET' | 'POST' | 'PATCH'; requests: Request[] }
+/** What the largest organization does, and a statement that holds what it waits for. */
+type Worst = Sent & { name: string; locked_ticket?: string }
+
+async function worst(rig: Rig, place: number): Promise<Worst[]> {
+  const subject = await findSubject(rig.sql, tenantId(place), rig.sizes[place - 1]!)
+  const { ticket_id } = subject
+  const change = { path: `/api/v1/tickets/${ticket_id}`, body: JSON.stringify({ subject: 'Changed' }) }
+  return [
+    { name: 'the slowest lists', method: 'GET', requests: worstOf(subject).map((path) => ({ path })) },
+    { name: 'reads behind POST', method: 'POST', requests: worstPosts() },
+    { name: 'changes of a locked ticket', method: 'PATCH', requests: [change], locked_ticket: ticket_id },
+  ]
+}
+
+/** Those who wait: they read lists, and write notes to some tickets of theirs. */
+async function others(rig: Rig, place: number): Promise<Record<'readers' | 'writers', Sent>> {
+  const tickets = await rig.sql<{ id: string }[]>`
+    select id from tickets where organization_id = ${tenantId(place)} and deleted_at is null order by id limit 20`
+  const body = JSON.stringify({ body: 'A note', is_internal: true })
+  return {
+    readers: { method: 'GET', requests: [{ path: '/api/v1/tickets' }, { path: '/api/v1/companies' }] },
+    writers: { method: 'POST', requests: tickets.map(({ id }) => ({ path: `/api/v1/tickets/${id}/messages`, body })) },
+  }
+}
+
 export async function benchBeside(rig: Rig): Promise<void> {
   const greedy = placeOfLargest(rig.sizes)
   const other = greedy === 1 ? 2 : 1
-  const subject = await findSubject(rig.sql, tenantId(greedy), rig.sizes[greedy - 1]!)
-  printHead(`Others beside ${GREEDY} of the slowest requests of ${subject.size} tickets, ${HTTP_GENERATOR}`)
-  const send = async (name: string, place: number, paths: string[], connections: number) => {
+  printHead(`Others beside ${GREEDY} of the worst requests of ${rig.sizes[greedy - 1]} tickets, ${HTTP_GENERATOR}`)
+  // The connection of the rig is taken while a ticket is locked.
+  const [own, their] = [await rig.headers(tenantId(greedy)), await rig.headers(tenantId(other))]
+  const send = async (name: string, place: number, { method, requests }: Sent, connections: number) => {
     const dir = path.join(rig.dir, name)
     fs.mkdirSync(dir, { recursive: true })
-    const headers = await rig.headers(tenantId(place))
-    const requests = paths.map((path) => ({ path }))
-    return sendHttpLoad(
-      { origin: rig.service.url, method: 'GET', headers, requests, connections, seconds: SECONDS },
-      dir,
-    )
+    const headers = place === greedy ? own : their
+    return sendHttpLoad({ origin: rig.service.url, method, headers, requests, connections, seconds: SECONDS }, dir)
   }
-  const others = () => send('others', other, ['/api/v1/tickets', '/api/v1/companies'], OTHERS)
-  await others()
+  const all = await worst(rig, greedy)
+  for (const [who, sent] of Object.entries(await others(rig, other))) {
+    const wait = () => send('others', other, sent, OTHERS)
+    await wait()
+    for (const one of all) {
+      const beside = () =>
+        whileLocked(rig, one.locked_ticket, () => Promise.all([wait(), send('greedy', greedy, one, GREEDY)]))
+      await compare(`${who} beside ${one.name}`, wait, beside)
+    }
+  }
+}
+
+/** Holds the lock of a ticket during some work. */
+async function whileLocked<T>(rig: Rig, ticket_id: string | undefined, work: () => Promise<T>): Promise<T> {
+  if (!ticket_id) return work()
+  const result = await rig.sql.begin(async (sql) => {
+    await sql`select from tickets where id = ${ticket_id} for update`
+    return { value: await work() }
+  })
+  return (result as { value: T }).value
+}
+
+type Figures = Awaited<ReturnType<typeof sendHttpLoad>>
+
+async function compare(
+  name: string,
+  others: () => Promise<Figures>,
+  both: () => Promise<[Figures, Figures]>,
+): Promise<void> {
   const rounds = []
   for (let round = 0; round < ROUNDS; round++) {
     const alone = await others()
     const counting = Bun.spawn(['sh', '-c', 'while :; do :; done'])
     const bare = await others().finally(() => counting.kill())
-    const [beside, mix] = await Promise.all([others(), send('greedy', greedy, worstOf(subject), GREEDY)])
+    const [beside, mix] = await both()
     rounds.push({ alone, bare, beside, mix, times: beside.p99_ms / bare.p99_ms })
   }
   const { alone, bare, beside, mix, times } = rounds.toSorted((a, b) => a.times - b.times)[Math.floor(ROUNDS / 2)]!
-  const row = (name: string, { per_s, p50_ms, p99_ms, errors }: typeof alone) => [
+  const row = (name: string, { per_s, p50_ms, p99_ms, errors }: Figures) => [
     name,
     rounded(per_s),
     rounded(p50_ms),
@@ -69,11 +131,11 @@ export async function benchBeside(rig: Rig): Promise<void> {
   ]
   printTable(
     ['Others', 'per s', 'p50 ms', 'p99 ms', 'times', 'errors'],
-    [row('alone', alone), row('beside a process that counts', bare), row('beside the slowest requests', beside)],
+    [row('alone', alone), row('beside a process that counts', bare), row(name, beside)],
   )
   console.log(
-    `\nThe slowest requests: ${mix.requests} answered; ${mix.errors} answers were no 2xx, or came after the patience of the sender`,
+    `\nThe other side: ${mix.requests} answered; ${mix.errors} answers were no 2xx, or came after the patience of the sender`,
   )
-  const reached = verdict('p99 of others, beside a process that counts', times, { at_most: MOST_TIMES })
-  console.log(`p99 of others: ${rounded(times)} times of beside a process that counts, ${reached}`)
+  const reached = verdict(`p99, ${name}`, times, { at_most: MOST_TIMES })
+  console.log(`p99, ${name}: ${rounded(times)} times of beside a process that counts, ${reached}`)
 }

@@ -11,7 +11,7 @@ import path from 'node:path'
 export type HttpLoad = {
   /** The server, as in `http://127.0.0.1:3000`. */
   origin: string
-  method: 'GET' | 'POST'
+  method: 'GET' | 'POST' | 'PATCH'
   headers: Record<string, string>
   /** One of these is chosen at random each time. */
   requests: { path: string; body?: string }[]

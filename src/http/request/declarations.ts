@@ -57,7 +57,7 @@ export type Declared = {
   has_optional_body?: true
   /** A route about the own account that sessions of an identity provider may call, too. */
   is_for_providers?: true
-  /** It only reads although it is no GET, and is bounded like one. `dry run`: when the body or the query asks for it. */
+  /** It only reads although it is no GET, and is bounded like one; `dry run`: when body or query asks for that. */
   reads?: true | 'dry run'
   /** Admits callers with a signed link instead of a token. @returns the organization that the link vouches for */
   link?: (url: string) => string | undefined
