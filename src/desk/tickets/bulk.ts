@@ -2,15 +2,15 @@
 import { ApiError, fieldError } from '../../base/errors'
 import { inTransaction, type Scope, together } from '../../base/scope'
 import { isUuid } from '../../base/shapes/ids'
-import { timeOf } from '../../base/shapes/time'
 import { fromDatabase } from '../../http/request/database-errors'
 import { wordsOfFilter } from '../custom/custom-words'
 import { requireMayUnlabel } from '../holds/holds'
 import { requireUnmerged } from '../timeline/require-ticket'
 import { changesOf, labelChanges } from './changes'
 import { changeTicket } from './commands'
+import { readConditions } from './conditions'
 import { listTickets } from './list'
-import type { BulkChange, BulkFilter, BulkResult } from './model'
+import type { BulkChange, BulkResult } from './model'
 import { getTicketSummary } from './queries'
 import { requireNamed, resolveUpdate, type TicketUpdate } from './references'
 import { withReader } from './saved-filter'
@@ -70,21 +70,14 @@ async function choose(
   { ids, filter, cursor }: BulkChange,
 ): Promise<{ chosen: Chosen[]; next_cursor: string | null }> {
   if (ids) return { chosen: await withCodes(scope, ids), next_cursor: null }
-  wordsOfFilter(scope.organization_id, filter!.custom, '/filter/custom/')
-  const conditions = withReader(scope, { ...conditionsOf(filter!), per_page: MOST, cursor }, '/filter/assignee_id')
+  const given = readConditions(filter!)
+  wordsOfFilter(scope.organization_id, given.custom, '/filter/custom/')
+  const conditions = withReader(scope, { ...given, per_page: MOST, cursor }, '/filter/assignee_id')
   const { data, meta } = await listTickets({ ...scope, ...scope.reading }, conditions).catch((error: unknown) => {
     if (cursor === undefined || !(error instanceof ApiError) || error.code !== 'VALIDATION_ERROR') throw error
     throw fieldError('VALIDATION_ERROR', '/cursor', 'must be a next_cursor of this filter')
   })
   return { chosen: data.map(({ id, code }) => ({ id, code })), next_cursor: meta.next_cursor }
-}
-
-function conditionsOf({ created_after, created_before, ...others }: BulkFilter) {
-  return {
-    ...others,
-    ...(created_after !== undefined && { created_after: timeOf(created_after) }),
-    ...(created_before !== undefined && { created_before: timeOf(created_before) }),
-  }
 }
 
 /** The given ids in their order, each once. */

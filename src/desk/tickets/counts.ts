@@ -6,16 +6,16 @@
 import type { Connection } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
 import { fold } from '../tallies/fold-changes'
-import { assigneeIs } from './filter'
-import type { TicketConditions } from './model'
+import { CONDITIONS, type TicketConditions } from './conditions'
 
 /** SQL for the number of tickets that match, as a scalar expression; it knows status, priority and assignee. */
-export function countOf({ sql, organization_id }: Scope, { status, priority, assignee_id }: TicketConditions) {
+export function countOf(scope: Scope, { status, priority, assignee_id }: TicketConditions) {
+  const { sql, organization_id } = scope
   const matching = () => sql`
     organization_id = ${organization_id}
     ${status ? sql`and status = ${status}` : sql``}
     ${priority ? sql`and priority = ${priority}` : sql``}
-    ${assigneeIs({ sql }, assignee_id)}`
+    ${assignee_id ? CONDITIONS.assignee_id.sql(scope, assignee_id, sql``) : sql``}`
   return sql`(
     select coalesce(sum(n), 0)::bigint from (
       select n from ticket_counts t where ${matching()}

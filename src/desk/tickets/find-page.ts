@@ -9,7 +9,8 @@ import type { PagedList } from '../../base/shapes/page'
 import { exactTime } from '../../base/shapes/settled'
 import type { Sorting } from '../../base/shapes/sorting'
 import { talliesOf, tally } from '../tallies/tallies'
-import { type Conditions, filters, isLabelled, keyOf, type Order, ofEachLabel, type Selection } from './filter'
+import { type Conditions, filters, givenOf } from './conditions'
+import { keyOf, type Order, ofEachLabel, type Selection } from './filter'
 import type { TicketFilter } from './model'
 import type { TicketRow } from './row'
 
@@ -60,7 +61,7 @@ const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 /** The way to a page of a list without a search. */
 export async function wayToPage(scope: Scope, filter: TicketFilter & Conditions, selected: Selection): Promise<Way> {
   const { label_ids, contact_id, company_id, assignee_id, status } = filter
-  const names = Object.keys(conditionsOf(filter))
+  const names = givenOf(filter).map(({ name }) => name)
   const is_by_id = selected.by === 'id'
   if (is_by_id && label_ids?.length === 1 && names.every((name) => name === 'label_ids' || name === 'status')) {
     return mergeLabels(scope, filter, selected, label_ids)
@@ -75,7 +76,7 @@ export async function wayToPage(scope: Scope, filter: TicketFilter & Conditions,
 function inOrder(scope: Scope, filter: TicketFilter & Conditions, selected: Selection): Way {
   const { sql } = scope
   const { matching, id, sort_key } = selected
-  const is_by_day = selected.by === 'id' && Object.keys(conditionsOf(filter)).every((name) => name === 'status')
+  const is_by_day = selected.by === 'id' && givenOf(filter).every(({ name }) => name === 'status')
   return {
     sort: sorting(sql, selected, sort_key, id),
     is_walk: !is_by_day,
@@ -199,7 +200,6 @@ export function nearOrSorted(scope: Scope, selected: Selection, source: Source):
 function ofTickets(scope: Scope, filter: TicketFilter & Conditions, { matching }: Selection): Source {
   const { sql, organization_id } = scope
   const { label_ids } = filter
-  const conditions = filters(scope, sql`t.id`, filter)
   const most = sql.unsafe(`limit ${SORTED_MOST + 1}`)
   return {
     // Labels that few tickets have do not come here.
@@ -208,10 +208,10 @@ function ofTickets(scope: Scope, filter: TicketFilter & Conditions, { matching }
       const [row] = await sql<{ n: number }[]>`select count(*) as n from (select 1 ${matching} ${most}) as counted`
       return row!.n <= SORTED_MOST
     },
-    asking: sql`${conditions} ${isLabelled(scope, sql`t.id`, label_ids)}`,
+    asking: filters(scope, sql`t.id`, filter),
     all: () => sql`
       select t.id, t.updated_at, t.priority from tickets t
-      where t.organization_id = ${organization_id} and t.deleted_at is null ${conditions} ${
+      where t.organization_id = ${organization_id} and t.deleted_at is null ${filters(scope, sql`t.id`, filter, 'row', 'id', 'words')} ${
         label_ids
           ? sql`and t.id in (
               select l.ticket_id from ticket_labels l
@@ -265,9 +265,4 @@ export function sorting(sql: Sql, { by, direction }: Order, sort_key: Fragment, 
   }
   const keys = [{ sql: sort_key, field: 'changed_at' } as const, last]
   return direction === 'asc' ? { keys, direction, end: 'followed' } : { keys, direction }
-}
-
-/** The conditions that a filter has. */
-export function conditionsOf({ sort: _s, page: _p, per_page: _n, cursor: _c, ...conditions }: TicketFilter) {
-  return Object.fromEntries(Object.entries(conditions).filter(([, value]) => value !== undefined && value !== ''))
 }

@@ -4,8 +4,9 @@ import type { Scope } from '../../base/scope'
 import { page } from '../../base/shapes/page'
 import { exactTime } from '../../base/shapes/settled'
 import { isFound } from '../search/ticket-search'
-import { type Conditions, type Selection, selection } from './filter'
-import { conditionsOf, FAR, type ListRow, type Place, wayToPage } from './find-page'
+import { type Conditions, givenOf } from './conditions'
+import { type Selection, selection } from './filter'
+import { FAR, type ListRow, type Place, wayToPage } from './find-page'
 import type { Ticket, TicketFilter, TicketListMeta } from './model'
 import { fromNearerEnd } from './nearer-end'
 import { fields, present, withNames } from './row'
@@ -25,7 +26,7 @@ export async function listTickets(
     search && filter.search ? { ...filter, found: isFound(scope, search) } : filter
   const selected = selection(scope, conditions, filter.sort)
   const way =
-    search && !(await areFewAsked(scope, filter))
+    search && !(await areFewAsked(scope, search))
       ? wayOfSearch(scope, conditions, selected, search)
       : await wayToPage(scope, conditions, selected)
   const { total, is_capped } = totalOf(scope, filter, selected)
@@ -35,10 +36,7 @@ export async function listTickets(
   const { data, meta } = await page<ListRow, Counts>(scope, filter, {
     name: 'tickets',
     sort: way.sort,
-    reach:
-      is_capped || search || (selected.by !== 'id' && Object.keys(conditionsOf(filter)).length > 0)
-        ? COUNTED_MOST
-        : undefined,
+    reach: is_capped || search || (selected.by !== 'id' && givenOf(filter).length > 0) ? COUNTED_MOST : undefined,
     async rows(range) {
       const is_far = way.is_walk && !is_capped && range.offset >= FAR
       const part = is_far ? await fromNearerEnd(scope, way, range, total) : range

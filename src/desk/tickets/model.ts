@@ -1,26 +1,13 @@
 import { Type } from '@sinclair/typebox'
 import { TICKET_PRIORITIES, TICKET_STATUSES } from '../../base/db/schema'
 import { Instant, orNull, PageMeta, TicketCode, Uuid } from '../../base/shapes/answers'
-import { externalIdFilter, externalIdInput } from '../../base/shapes/external-id'
+import { externalIdInput } from '../../base/shapes/external-id'
 import { body, flag, IdInput, IdsInput, nullable, oneOf, optional, text } from '../../base/shapes/fields'
-import { isUuid } from '../../base/shapes/ids'
-import {
-  isMember,
-  Paging,
-  queryFlag,
-  queryId,
-  queryIds,
-  queryInstant,
-  queryMember,
-  queryText,
-  queryWithCustom,
-  queryWord,
-} from '../../base/shapes/query'
-import { timeOf } from '../../base/shapes/time'
-import { Custom, CustomChanges, type CustomFilter, CustomInput } from '../custom/model'
+import { Paging, queryId, queryWithCustom, queryWord } from '../../base/shapes/query'
+import { Custom, CustomChanges, CustomInput } from '../custom/model'
 import { Message } from '../messages/model'
 import { TicketTimeEntry } from '../time-entries/model'
-import type { TicketStatus } from './status'
+import { FILTER_FIELDS, TICKET_FILTERS } from './conditions'
 
 /** Columns to sort by, `-` for descending. */
 export const TICKET_SORTS = ['created_at', '-created_at', 'updated_at', '-updated_at', 'priority', '-priority'] as const
@@ -81,43 +68,6 @@ export const TicketListMeta = Type.Composite([
 ])
 export type TicketListMeta = typeof TicketListMeta.static
 
-/** The conditions of a ticket list: it shows the tickets for which all given ones hold. */
-export type TicketConditions = {
-  status?: TicketStatus
-  priority?: (typeof TICKET_PRIORITIES)[number]
-  /** Or `none`. */
-  assignee_id?: string
-  contact_id?: string
-  company_id?: string
-  /** Any of them. */
-  label_ids?: string[]
-  search?: string
-  merged?: boolean
-  external_id?: string
-  custom?: CustomFilter
-  /** In milliseconds since 1970; exclusive, like `created_before`. */
-  created_after?: number
-  created_before?: number
-}
-
-/** The conditions as a query spells them, and as views keep them. */
-export const TICKET_FILTERS = {
-  status: queryWord(TICKET_STATUSES, { code: 'INVALID_STATUS' }),
-  priority: queryWord(TICKET_PRIORITIES, { code: 'INVALID_PRIORITY' }),
-  assignee_id: queryMember({ description: 'A user, `me`, or `none` for unassigned tickets' }),
-  contact_id: queryId(),
-  company_id: queryId(),
-  label_ids: queryIds({ description: 'Tickets with any of these labels, separated by commas' }),
-  search: queryText({
-    description:
-      'Subject and messages: all words must match, "words in quotes" as a phrase, the last word also as a prefix; or a ticket code',
-  }),
-  external_id: externalIdFilter,
-  merged: queryFlag({ description: 'Whether it was merged into another ticket' }),
-  created_after: queryInstant({ description: 'Exclusive' }),
-  created_before: queryInstant({ description: 'Exclusive' }),
-}
-
 /** The query of the list, with its order and its page. */
 export const TicketQuery = queryWithCustom({
   ...TICKET_FILTERS,
@@ -153,45 +103,9 @@ export type TicketChanges = typeof TicketChanges.static
 
 export const TicketLabels = body({ label_ids: IdsInput({ not_found: 'LABEL_NOT_FOUND' }) })
 
-const filterId = text({ max: 36, rule: isUuid, fault: 'must be a UUID' })
-const filterInstant = text({
-  max: 64,
-  rule: (value) => timeOf(value.trim()) !== undefined,
-  fault: 'must be a time with offset, such as 2026-01-31T09:00:00Z',
+const BulkFilter = body(FILTER_FIELDS, {
+  description: 'At least one filter of the list: 100 tickets that match, newest first',
 })
-
-/** The conditions of a list, as a body spells them. */
-const BulkFilter = body(
-  {
-    status: optional(status),
-    priority: optional(priority),
-    assignee_id: optional(text({ max: 36, rule: isMember, fault: 'must be a UUID, me or none' })),
-    contact_id: optional(filterId),
-    company_id: optional(filterId),
-    label_ids: optional(
-      Type.Array(filterId, {
-        minItems: 1,
-        maxItems: 50,
-        fault: 'must be a list of 1 to 50 UUIDs',
-        description: 'Any of them',
-      }),
-    ),
-    search: optional(text({ min: 1, max: 255 })),
-    external_id: optional(externalIdInput),
-    merged: optional(flag()),
-    custom: optional(
-      Type.Record(Type.String(), Type.String({ fault: 'must be text' }), {
-        minProperties: 1,
-        fault: 'must be an object with at least one text',
-        description: 'As `custom.<key>` of the list',
-      }),
-    ),
-    created_after: optional(filterInstant),
-    created_before: optional(filterInstant),
-  },
-  { description: 'At least one filter of the list: 100 tickets that match, newest first' },
-)
-export type BulkFilter = typeof BulkFilter.static
 
 export const BulkChange = body({
   ids: optional(

@@ -6,7 +6,8 @@ import { readParameters } from '../../base/shapes/query'
 import { personId } from '../../http/request/permissions'
 import { wordsOfFilter } from '../custom/custom-words'
 import type { CustomFilter } from '../custom/model'
-import { TICKET_FILTERS, type TicketFilter, type TicketQuery, type TicketSort } from './model'
+import { TICKET_FILTERS } from './conditions'
+import type { TicketFilter, TicketQuery, TicketSort } from './model'
 
 const CUSTOM = 'custom.'
 

@@ -6,10 +6,10 @@
 import type { Fragment } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
 import { firstIdAt } from '../../base/shapes/ids'
-import { wordsOfFilter } from '../custom/custom-words'
 import { blocksOf, foundInBlock, SLACK, type TicketSearch, ticketSearch } from '../search/ticket-search'
 import { tally } from '../tallies/tallies'
-import { type Conditions, filters, isLabelled, type Order, type Selection } from './filter'
+import { type Conditions, filters, givenOf, type TicketConditions } from './conditions'
+import type { Order, Selection } from './filter'
 import { nearOrSorted, sorting, type Way } from './find-page'
 import type { TicketFilter } from './model'
 import { COUNTED_MOST } from './total'
@@ -21,20 +21,27 @@ const ASKED_MOST = 20_000
  */
 const LOOKED_MOST = 100_000
 
-/** `exact` asks for the last word as it stands: it finds a part, and the index reads a word in half of the time. */
-type ListSearch = TicketSearch & { exact?: TicketSearch }
+/**
+ * A search, and the conditions that its words do not tell. `exact` asks for the last word as it stands: it finds a
+ * part, and the index reads a word in half of the time.
+ */
+type ListSearch = TicketSearch & { asked: TicketConditions; exact?: TicketSearch }
 
 /** The search of a list, for words or for custom fields. @returns undefined without one, and when it has no word */
 export async function searchOf(scope: Scope, filter: TicketFilter): Promise<ListSearch | undefined> {
-  const { search, status, priority, assignee_id, label_ids, custom } = filter
+  const { search, custom } = filter
   if (!search && !custom) return undefined
-  const member = assignee_id === 'none' ? undefined : assignee_id
-  const single = [status, priority, member].filter((value) => value !== undefined)
-  const label = label_ids?.length === 1 ? [await labelsThatExist(scope, label_ids)] : []
-  const words = wordsOfFilter(scope.organization_id, custom)
-  const facets = [...single.map((value) => [value]), ...label, ...words]
-  const found = await ticketSearch(scope, search || undefined, facets)
-  if (!found || !search || /["“”„]/.test(search)) return found
+  const facets: string[][] = []
+  const asked: [string, unknown][] = []
+  for (const { name, value, entry } of givenOf(filter)) {
+    const words = await entry.words(scope, value)
+    if (words) facets.push(...words)
+    else asked.push([name, value])
+  }
+  const ticket_search = await ticketSearch(scope, search || undefined, facets)
+  if (!ticket_search) return undefined
+  const found = { ...ticket_search, asked: Object.fromEntries(asked) }
+  if (!search || /["“”„]/.test(search)) return found
   return { ...found, exact: await ticketSearch(scope, search.replace(/\S+(?=\s*$)/, '"$&"'), facets) }
 }
 
@@ -42,19 +49,17 @@ export async function searchOf(scope: Scope, filter: TicketFilter): Promise<List
  * Tells if the list is that of a contact, company or labels with few tickets, or of the one with an external id: they
  * need no index of words.
  */
-export async function areFewAsked(
-  scope: Scope,
-  { external_id, contact_id, company_id, label_ids }: Conditions,
-): Promise<boolean> {
-  if (external_id !== undefined) return true
-  // A single label is a word.
-  const labels = label_ids && label_ids.length > 1 ? label_ids : undefined
-  const keys = contact_id ?? company_id ?? labels
-  if (!keys) return false
-  const kind = contact_id ? 'tickets_of_contact' : company_id ? 'tickets_of_company' : 'tickets_of_label'
-  const [row] = await scope.sql<{ n: number }[]>`
-    select ${tally(scope, kind, scope.sql`and key = any(${[keys].flat()}::uuid[])`)} as n`
-  return row!.n <= ASKED_MOST
+export async function areFewAsked(scope: Scope, { asked }: ListSearch): Promise<boolean> {
+  const counted = givenOf(asked).map(({ value, entry }) => ({ value, way: entry.counted }))
+  if (counted.some(({ way }) => way === 'at most one')) return true
+  for (const { value, way } of counted) {
+    if (typeof way !== 'object' || way === null) continue
+    const keys = way.keys(value, scope.organization_id).flat()
+    const [row] = await scope.sql<{ n: number }[]>`
+      select ${tally(scope, way.kind, scope.sql`and key = any(${keys}::uuid[])`)} as n`
+    return row!.n <= ASKED_MOST
+  }
+  return false
 }
 
 /**
@@ -65,7 +70,7 @@ export function wayOfSearch(scope: Scope, filter: Conditions, selected: Selectio
   const { sql, organization_id } = scope
   if (selected.by === 'id') return fromBlocks(scope, filter, selected, search)
   const matches = (most: number) => matchesOf(scope, search, filter, 'desc', sql``, most)
-  const firstMatches = areHits(search, filter)
+  const firstMatches = areHits(search)
     ? sql`(select s.ticket_id as id, true as is_hit, false as is_end ${hitsUnsorted(scope, search, filter, 'desc')}) as hit`
     : matches(COUNTED_MOST + 1)
   let first: FirstMatches = { hits: 0, is_ended: false, ids: [] }
@@ -86,7 +91,7 @@ export function wayOfSearch(scope: Scope, filter: Conditions, selected: Selectio
       const ends = await sql`select from ${matches(LOOKED_MOST + SLACK)} where is_end`
       return ends.length > 0
     },
-    asking: sql`${filters(scope, sql`t.id`, filter)} ${isLabelled(scope, sql`t.id`, filter.label_ids)}`,
+    asking: filters(scope, sql`t.id`, filter),
     all: () => sql`
       select t.id, t.updated_at, t.priority
       from ${areAll() ? sql`unnest(${first.ids!}::uuid[]) as hit (id)` : matches(LOOKED_MOST + SLACK)}, lateral (
@@ -98,21 +103,12 @@ export function wayOfSearch(scope: Scope, filter: Conditions, selected: Selectio
   })
 }
 
-/** The word of a label stays in documents when the label is deleted. */
-async function labelsThatExist({ sql, organization_id }: Scope, ids: string[]): Promise<string[]> {
-  const labels = await sql<{ id: string }[]>`
-    select id from labels where organization_id = ${organization_id} and id = any(${ids}::uuid[])`
-  return labels.map(({ id }) => id)
-}
-
 /** What was found up to the cap of totals: how many, if the look ended there, and the ids when they are all. */
 type FirstMatches = { hits: number; is_ended: boolean; ids: string[] | null }
 
 /** Tells if all tickets that the index finds match: nothing of them is asked that is no word there. */
-function areHits({ in_blocks }: TicketSearch, conditions: Conditions): boolean {
-  const { assignee_id, contact_id, company_id, merged, label_ids } = conditions
-  const is_asked = assignee_id === 'none' || contact_id || company_id || merged !== undefined
-  return in_blocks.found === in_blocks.whole && !is_asked && !(label_ids && label_ids.length > 1)
+function areHits({ in_blocks: { found, whole }, asked }: ListSearch): boolean {
+  return found === whole && givenOf(asked).every(({ entry }) => ['id', 'words'].includes(entry.asks))
 }
 
 /** The bounds of a list by time of creation. @param behind the condition of a page by cursor, on `hit` */
@@ -137,25 +133,24 @@ function boundsOf({ sql }: Scope, conditions: Conditions, direction: Order['dire
  */
 function matchesOf(
   scope: Scope,
-  search: TicketSearch,
+  search: ListSearch,
   conditions: Conditions,
   direction: Order['direction'],
   behind: Fragment,
   most: number,
 ): Fragment {
   const { sql, organization_id } = scope
-  const { created_after, created_before, contact_id, company_id, merged, label_ids } = conditions
-  // Tickets without an assignee have no word for it.
-  const assignee_id = conditions.assignee_id === 'none' ? 'none' : undefined
+  const { asked } = search
   const id = sql`s.ticket_id`
-  const asked = filters(scope, id, { assignee_id, contact_id, company_id, merged })
+  const is_row_asked = givenOf(asked).some(({ entry }) => entry.asks === 'row')
   // Tickets are looked up one by one, and only where something of theirs is asked for. A join may read all of the
   // organization.
-  const ofTicket =
-    assignee_id || contact_id || company_id || merged !== undefined
-      ? sql`and (select true from tickets t where t.organization_id = ${organization_id} and t.id = s.ticket_id ${asked})`
-      : sql``
-  const are_labels_asked = label_ids && label_ids.length > 1
+  const ofTicket = is_row_asked
+    ? sql`and (
+        select true from tickets t where t.organization_id = ${organization_id} and t.id = s.ticket_id
+          ${filters(scope, id, asked, 'row')}
+      )`
+    : sql``
   const limit = (count: number) => sql.unsafe(`limit ${count}`)
   return sql`(
     select id, is_hit, share, n = ${LOOKED_MOST} as is_end from (
@@ -165,9 +160,9 @@ function matchesOf(
         from ${blocksOf(scope, search, direction, boundsOf(scope, conditions, direction, behind))}
       ) as block cross join lateral (
         select ${id} as id,
-          s.is_whole ${ofTicket} ${are_labels_asked ? isLabelled(scope, id, label_ids) : sql``} as is_hit
+          s.is_whole ${ofTicket} ${filters(scope, id, asked, 'labels')} as is_hit
         from ${foundInBlock(scope, search)} as s
-        where true ${filters(scope, id, { created_after, created_before })}
+        where true ${filters(scope, id, conditions, 'id')}
         order by s.ticket_id ${sql.unsafe(direction)}
       ) as hit
       where true ${behind} ${limit(LOOKED_MOST + SLACK)}
@@ -180,7 +175,7 @@ function matchesOf(
 function fromBlocks(scope: Scope, filter: Conditions, { direction }: Selection, search: ListSearch): Way {
   const { sql } = scope
   const id = sql`hit.id`
-  const end_id = areHits(search, filter) ? undefined : sql`(select id from hits where is_end)`
+  const end_id = areHits(search) ? undefined : sql`(select id from hits where is_end)`
   const way = sql.unsafe(direction === 'asc' ? '<=' : '>=')
   const is_before_end = end_id ? sql`and hit.is_hit and (hit.id ${way} ${end_id}) is not false` : sql``
   return {
@@ -233,10 +228,9 @@ function hitsUnsorted(
   direction: Order['direction'],
 ): Fragment {
   const { sql } = scope
-  const { created_after, created_before } = conditions
   return sql`
     from ${blocksOf(scope, search, direction, boundsOf(scope, conditions, direction, sql``))}
     cross join lateral ${foundInBlock(scope, search)} as s
-    where true ${filters(scope, sql`s.ticket_id`, { created_after, created_before })}
+    where true ${filters(scope, sql`s.ticket_id`, conditions, 'id')}
     ${sql.unsafe(`limit ${COUNTED_MOST + 1}`)}`
 }

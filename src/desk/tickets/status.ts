@@ -1,7 +1,7 @@
 /** The states of a ticket and the ways between them. Pure. */
 import type { TICKET_STATUSES } from '../../base/db/schema'
 
-export type TicketStatus = (typeof TICKET_STATUSES)[number]
+type TicketStatus = (typeof TICKET_STATUSES)[number]
 
 /** The statuses that may follow each status. */
 export const TRANSITIONS: Record<TicketStatus, readonly TicketStatus[]> = {

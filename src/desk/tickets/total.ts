@@ -7,11 +7,10 @@ import { ZERO_ID } from '../../base/db/columns'
 import type { Fragment } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
 import { firstIdAt } from '../../base/shapes/ids'
-import { wordsOfFilter } from '../custom/custom-words'
 import { type TallyKind, tally } from '../tallies/tallies'
+import { filters, givenOf, type TicketConditions } from './conditions'
 import { countOf } from './counts'
-import { filters, type Selection } from './filter'
-import type { TicketConditions } from './model'
+import type { Selection } from './filter'
 
 const DAY_MS = 86_400_000
 
@@ -35,41 +34,40 @@ export function totalOf(scope: Scope, conditions: TicketConditions, selected: Se
 
 /** SQL for a number that is kept. @returns undefined when there is none for these conditions */
 function keptTotal(scope: Scope, conditions: TicketConditions): Fragment | undefined {
-  const { status, search, priority, assignee_id, contact_id, company_id, label_ids, custom, merged } = conditions
-  const is_dated = conditions.created_after !== undefined || conditions.created_before !== undefined
-  const words = wordsOfFilter(scope.organization_id, custom)
-  const others = [contact_id, company_id, label_ids, ...words].filter((value) => value !== undefined)
-  if (search || conditions.external_id !== undefined || [label_ids, ...words].some((any) => any && any.length > 1))
-    return undefined
-  if (merged !== undefined) {
-    const is_alone = !is_dated && !priority && !assignee_id && others.length === 0
-    return is_alone ? countMerged(scope, merged, status) : undefined
-  }
-  if (priority || assignee_id) return others.length > 0 || is_dated ? undefined : countOf(scope, conditions)
-  if (is_dated) return others.length > 0 ? undefined : countOfTime(scope, conditions)
-  if (others.length > 1) return undefined
+  const { status, merged } = conditions
+  const counted = givenOf(conditions).filter(({ entry }) => entry.counted !== 'beside any')
+  const ways = new Set(counted.map(({ entry }) => entry.counted))
+  if (ways.size > 1) return undefined
+  const [first] = counted
   // All tickets together are counted under the zero id.
-  const [key = ZERO_ID] = others.flat()
-  return tally(
-    scope,
-    kindOf(conditions),
-    scope.sql`and key = ${key} ${ifLabel(scope, label_ids)} ${inStatus(scope, status)}`,
-  )
+  if (!first) return tallyOf(scope, 'tickets', ZERO_ID, status)
+  const { entry, value } = first
+  if (entry.counted === 'by merge') return countMerged(scope, merged!, status)
+  if (entry.counted === 'by priority and assignee') return countOf(scope, conditions)
+  if (entry.counted === 'by time') return countOfTime(scope, conditions)
+  if (typeof entry.counted !== 'object' || entry.counted === null) return undefined
+  const [[key, ...others] = [], ...more] = entry.counted.keys(value, scope.organization_id)
+  return key === undefined || others.length + more.length > 0
+    ? undefined
+    : tallyOf(scope, entry.counted.kind, key, status)
+}
+
+function tallyOf(scope: Scope, kind: TallyKind, key: string, status: TicketConditions['status']): Fragment {
+  const { sql, organization_id } = scope
+  // Changes of tickets at the moment when a label is deleted may leave its tallies wrong.
+  const ifLabel =
+    kind === 'tickets_of_label'
+      ? sql`and exists (select 1 from labels l where l.organization_id = ${organization_id} and l.id = ${key})`
+      : sql``
+  return tally(scope, kind, sql`and key = ${key} ${ifLabel} ${inStatus(scope, status)}`)
 }
 
 /** Few tickets are merged: they are counted, and those that are not are the others. */
 function countMerged(scope: Scope, merged: boolean, status: TicketConditions['status']): Fragment {
   const those = countRows(scope, { merged: true, status })
   if (merged) return those
-  const all = tally(scope, 'tickets', scope.sql`and key = ${ZERO_ID} ${inStatus(scope, status)}`)
+  const all = tallyOf(scope, 'tickets', ZERO_ID, status)
   return scope.sql`(${all} - ${those})`
-}
-
-function kindOf({ contact_id, company_id, custom, label_ids }: TicketConditions): TallyKind {
-  if (contact_id) return 'tickets_of_contact'
-  if (company_id) return 'tickets_of_company'
-  if (custom) return 'tickets_of_custom'
-  return label_ids ? 'tickets_of_label' : 'tickets'
 }
 
 /**
@@ -100,12 +98,6 @@ function countRows(scope: Scope, conditions: TicketConditions): Fragment {
     select count(*) from tickets t
     where t.organization_id = ${organization_id} and t.deleted_at is null ${filters(scope, sql`t.id`, conditions)}
   )`
-}
-
-/** Changes of tickets at the moment when a label is deleted may leave its tallies wrong. */
-function ifLabel({ sql, organization_id }: Scope, ids: TicketConditions['label_ids']): Fragment {
-  if (!ids) return sql``
-  return sql`and exists (select 1 from labels l where l.organization_id = ${organization_id} and l.id = ${ids[0]!})`
 }
 
 function inStatus({ sql }: Scope, status: TicketConditions['status']): Fragment {
