@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { dependencies, devDependencies } from '../package.json'
 import { readSources } from './support/sources'
@@ -102,6 +102,13 @@ describe('wings:', () => {
       ({ from, to }) => from.startsWith('console/') && FILES.has(to) && !/^console\/|^base\/config$/.test(to),
     )
     expect(found).toEqual([])
+  })
+
+  test('a room of more than 20 files has a page', () => {
+    const rooms = Map.groupBy(FILES.keys(), (file) => path.posix.dirname(file))
+    const large = [...rooms].filter(([, files]) => files.length > 20).map(([room]) => room)
+    expect(large.length).toBeGreaterThan(5)
+    expect(large.filter((room) => !existsSync(path.join(ROOT, 'src', room, 'README.md')))).toEqual([])
   })
 
   test('each wing has a page of one screen', () => {
