@@ -105,8 +105,9 @@ function sourceOf({ headers, sender: read }: InboundMail, sender: Sender | undef
 }
 
 /**
- * From, unless the address is ours or nobody reads there; then the first usable one of X-Original-From (or Google's), Reply-To
- * and Sender; then the envelope sender; then an address at which nobody reads. Mail without From has its sender already.
+ * From, unless the address is ours or nobody reads there; then the first usable one of X-Original-From (or Google's),
+ * Reply-To and Sender; then the envelope sender; then an address at which nobody reads. Mail without From has its
+ * sender already.
  */
 function chooseSender(
   mail: InboundMail,
