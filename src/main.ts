@@ -43,6 +43,8 @@ async function start(): Promise<void> {
   const keeper = new CertificateKeeper(certificate)
   const why_root = await dropRoot('serve', config, prepareTarget())
   if (why_root) log.warn(`the service stays root, because ${why_root}`)
+  // Once more: as another user it reads a renewed one.
+  else readCertificate()
   const stopping = new AbortController()
   // First, because it fails when a route declares too little.
   const app = createApp(isDatabaseReady, stopping.signal)

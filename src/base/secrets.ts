@@ -14,6 +14,7 @@ export type Purpose =
   | 'cursor'
   | 'provider'
   | 'backup'
+  | 'backup-proof'
 
 let roots: string[] = []
 const keys = new Map<string, Buffer>()

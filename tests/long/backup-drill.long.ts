@@ -105,7 +105,9 @@ test('a restore to a time gives the state of then, and numbers and the outbox do
   using receiver = await startReceiver()
   const own = { ...settings, DATA_DIR, WEBHOOK_CA_FILE: receiver.ca_file }
   await expect(startService(own)).rejects.toThrow('is the backup of another service')
-  expect(await runCli(['backup', 'adopt'], own)).toMatchObject({ code: 0, stderr: '' })
+  const asked = await runCli(['backup', 'adopt'], own)
+  expect([asked.code, asked.stderr]).toEqual([1, expect.stringContaining('run cli backup adopt --yes')])
+  expect(await runCli(['backup', 'adopt', '--yes'], own)).toMatchObject({ code: 0, stderr: '' })
   const restored = await startService(own)
   try {
     const { body: list } = await restored.call('GET', '/tickets')

@@ -1,17 +1,30 @@
 /** Settings of the continuous backup. */
 import path from 'node:path'
-import { anyText, bucket, oneWordOf, type Setting, textOfLength, url, type Values, wholeNumber } from './setting'
+import {
+  anyText,
+  bucket,
+  oneWordOf,
+  type Setting,
+  textLike,
+  textOfLength,
+  url,
+  type Values,
+  wholeNumber,
+} from './setting'
 
 /** A bucket of the backup needs its keys. */
 const missingForBackup = ({ BACKUP_TO }: Values) =>
   String(BACKUP_TO ?? '').startsWith('s3://') ? 'is required when BACKUP_TO is a bucket' : undefined
+
+/** A folder that is the same one from wherever the service starts. */
+const absolute = textLike(/^\//, 'must be a folder with its whole path, such as /srv/backup, or s3://bucket/prefix')
 
 /** Read after those of the service: the bucket of the backup has by default the keys of the other one. */
 export const BACKUP_SETTINGS = {
   BACKUP_TO: {
     meaning:
       'Where the continuous backup goes: a folder on another disk, or `s3://bucket/prefix`. With `DATABASE_URL` only files are copied there.',
-    read: (text) => (text.startsWith('s3://') ? bucket(text) : path.resolve(text)),
+    read: (text) => (text.startsWith('s3://') ? bucket(text) : path.resolve(absolute(text))),
     is_basic: true,
   },
   BACKUP_PASSPHRASE: {

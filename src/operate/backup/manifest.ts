@@ -1,12 +1,14 @@
 /**
  * The manifest of a backup. It is written last: a folder without it, or with another checksum, is no whole backup.
  * Everybody who can change a backup can make a checksum, so that the names in it are compared with those that a backup
- * has.
+ * has. Its MAC, which covers the checksums of all files, can be made by who has the secret key: that is in the folder,
+ * so that the MAC proves something where the settings name the key.
  */
 import { createHash } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { isErrno } from '../../base/db/embedded/faults'
+import { sign, verify } from '../../base/secrets'
 import { fileStore } from '../../desk/attachments/storage'
 import { BackupError } from './backup-error'
 import { textOf } from './read-file'
@@ -60,20 +62,43 @@ const Manifest = Type.Object({
 })
 export type Manifest = typeof Manifest.static
 
-/** Writes the manifest with a checksum of itself. */
+/** Writes the manifest with a checksum of itself, and its MAC. */
 export async function writeManifest(manifest: Omit<Manifest, 'format'>): Promise<void> {
   const body = { format: FORMAT, ...manifest }
-  const text = JSON.stringify({ ...body, sha256: checksum(body) }, null, 1)
+  const text = JSON.stringify(
+    { ...body, sha256: checksum(body), mac: sign('backup-proof', proven(checksum(body))).toString('hex') },
+    null,
+    1,
+  )
   await fileStore('.').put(MANIFEST, Buffer.from(`${text}\n`))
 }
 
+function proven(sum: string): string {
+  return `one copy\n${sum}`
+}
+
+/**
+ * Compares the MAC of a manifest with the secret keys in use.
+ * @throws BackupError when it has none, or another one
+ */
+export function requireProof({ manifest, mac }: FoundManifest): void {
+  if (mac !== undefined && verify('backup-proof', proven(checksum(manifest)), Buffer.from(mac, 'hex'))) return
+  throw new BackupError(
+    mac === undefined
+      ? 'nothing proves that the service made the backup: a release until 0.2 did, or somebody changed it. If nobody else could write there, add --unproven'
+      : 'the backup was changed: its MAC is not that of the secret key',
+  )
+}
+
+export type FoundManifest = { manifest: Manifest; mac: string | undefined }
+
 /** Reads the manifest of the backup in the working directory. @throws BackupError when there is no whole one */
-export async function readManifest(folder: string): Promise<Manifest> {
+export async function readManifest(folder: string): Promise<FoundManifest> {
   const text = await textOf(MANIFEST).catch((error) => {
     if (!isErrno(error, 'ENOENT')) throw error
     throw new BackupError(`${folder} holds no whole backup: there is no ${MANIFEST}, which is written last`)
   })
-  const { sha256, ...manifest } = parsed(text, folder)
+  const { sha256, mac, ...manifest } = parsed(text, folder)
   if (manifest.format !== FORMAT) {
     throw new BackupError(`${folder} was made by a release with another form of backups (${manifest.format})`)
   }
@@ -81,7 +106,7 @@ export async function readManifest(folder: string): Promise<Manifest> {
   if (!Value.Check(Manifest, manifest) || manifest.tables.some((table) => table.file !== tableFile(table))) {
     throw new BackupError(`${MANIFEST} in ${folder} names what no backup has`)
   }
-  return manifest
+  return { manifest, mac: mac === undefined ? undefined : String(mac) }
 }
 
 /** Where the rows of a table are in a backup. */
@@ -89,7 +114,7 @@ export function tableFile({ schema, name }: Pick<Table, 'schema' | 'name'>): str
   return `database/${schema === 'public' ? '' : `${schema}.`}${name}.copy.zst`
 }
 
-function parsed(text: string, folder: string): { format?: unknown; sha256?: unknown } {
+function parsed(text: string, folder: string): { format?: unknown; sha256?: unknown; mac?: unknown } {
   try {
     return Object(JSON.parse(text))
   } catch {

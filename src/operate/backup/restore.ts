@@ -16,7 +16,7 @@ import { dropRoot } from '../start/drop-root'
 import { BackupError, explained } from './backup-error'
 import { claimDataDir, clearUnfinished, endRestore } from './claim-data-dir'
 import { compareRows, endCursors, loadDatabase, passTicketNumbers, refuseFilled, refuseOtherBackup } from './load'
-import { type Manifest, readManifest } from './manifest'
+import { type FoundManifest, type Manifest, readManifest, requireProof } from './manifest'
 import { enterFolder } from './operator-folder'
 import { keysAfterRestore, writeGeneratedKey } from './secret-keys'
 import { checkFile, checkFiles, restoreFiles } from './stored-files'
@@ -36,7 +36,12 @@ type Checked = Pick<Manifest, 'created_at' | 'release' | 'migration'> & { tables
 /** Reads a whole backup and changes nothing. @throws BackupError when a byte of it is not as it was written */
 export async function checkBackup(folder: string): Promise<Checked> {
   try {
-    return resultOf(await readBackup(path.resolve(folder)))
+    const found = await readBackup(path.resolve(folder))
+    if (config.SECRET_KEY) {
+      useSecrets(config.SECRET_KEY, config.SECRET_KEY_PREVIOUS)
+      requireProof(found)
+    }
+    return resultOf(found.manifest)
   } catch (error) {
     throw explained(error, 'the check')
   }
@@ -47,20 +52,24 @@ export async function checkBackup(folder: string): Promise<Checked> {
  * schema of this release.
  * @param numbers_from the last ticket number that may have been given out, in any organization; a gap is left without
  *   it
+ * @param is_unproven takes a backup without a MAC although the settings name the secret key
  * @throws BackupError when the backup is damaged or of a newer release, when the place is not empty, or when something
  *   is not as it was backed up, or when the migration at the end fails. Otherwise nothing stays of a restore that
  *   failed.
  */
-export async function restore(folder: string, numbers_from?: number): Promise<Checked> {
+export async function restore(folder: string, numbers_from?: number, is_unproven = false): Promise<Checked> {
   try {
-    const manifest = await readBackup(path.resolve(folder))
+    const found = await readBackup(path.resolve(folder))
+    const { manifest, mac } = found
     await refuseOtherBackup(manifest)
     const keys = await keysAfterRestore(manifest)
+    useSecrets(keys.current, keys.previous)
+    const is_open = mac === undefined && (keys.generated || is_unproven)
+    if (!is_open) requireProof(found)
     const release = claimDataDir()
     try {
       await dropRoot('create', undefined, '.')
       if (keys.generated) writeGeneratedKey(keys.current)
-      useSecrets(keys.current, keys.previous)
       await restoreEverything(manifest, numbers_from)
     } catch (error) {
       clearUnfinished()
@@ -74,13 +83,13 @@ export async function restore(folder: string, numbers_from?: number): Promise<Ch
   }
 }
 
-async function readBackup(name: string): Promise<Manifest> {
+async function readBackup(name: string): Promise<FoundManifest> {
   enterFolder(name, WHAT)
-  const manifest = await readManifest(name)
-  const { tables, files, secret_keys } = manifest
+  const found = await readManifest(name)
+  const { tables, files, secret_keys } = found.manifest
   for (const file of [...secret_keys, ...tables, files]) await checkFile(file)
   await checkFiles(files)
-  return manifest
+  return found
 }
 
 function resultOf({ created_at, release, migration, tables, files }: Manifest): Checked {

@@ -1,8 +1,9 @@
 /** Says how the backup of this service is, from what is in the target and what the service noted. */
 import { config } from '../../base/config'
-import { BackupError, explained } from '../backup/backup-error'
-import { FILES, readManifest } from './chain-manifest'
-import { openOwnVault } from './own-target'
+import { explained } from '../backup/backup-error'
+import { fullWords, unprovenWords } from './backup-words'
+import { FILES } from './chain-manifest'
+import { isUnproven, openOwnBackup } from './own-target'
 import { readState, readVerified } from './state'
 import type { Target } from './target'
 
@@ -19,21 +20,22 @@ type BackupStatus = {
   bytes: { base_copies: number; log: number; files: number }
   files: number
   verified_at: string | null
+  /** All moments since then were proven to be whole at `verified_at`, as far as there is no gap. */
+  proven_since: string | null
   faults: string[]
 }
 
 /** @throws BackupError when the target cannot be read */
 export async function backupStatus(): Promise<BackupStatus> {
   try {
-    const vault = await openOwnVault('leave')
-    const manifest = await readManifest(vault)
-    if (!manifest) throw new BackupError(`${config.BACKUP_TO} holds no backup yet`)
     const state = readState()
+    const { vault, manifest } = await openOwnBackup(state)
     const verified = readVerified()
     const bases = manifest.chains.flatMap((chain) => chain.bases)
     // A service with an external database may have noted nothing on this machine.
     const is_ours = state?.service === manifest.service
-    const until = is_ours ? state.covered_until : undefined
+    // A copy can be restored to its end, also when no more is noted yet.
+    const until = is_ours ? [state.covered_until ?? '', bases.at(-1)?.ended_at ?? ''].toSorted()[1] : undefined
     return {
       place: vault.target.place,
       is_encrypted: vault.is_encrypted,
@@ -45,16 +47,27 @@ export async function backupStatus(): Promise<BackupStatus> {
       waiting_bytes: state?.waiting_bytes ?? 0,
       ...(await measureTarget(vault.target)),
       verified_at: verified && !verified.fault ? verified.at : null,
+      proven_since: laterOf(verified?.proven_since, bases[0]?.ended_at),
       faults: [
         ...(is_ours ? [] : ['the backup is that of another service']),
-        ...[state?.error, state?.given_up_at && 'the log was given up', verified?.fault].filter(
-          (each) => each !== undefined,
-        ),
+        ...[
+          unprovenWords(isUnproven(manifest)),
+          await fullWords(),
+          state?.error,
+          state?.given_up_why,
+          verified?.fault,
+        ].filter((each) => each !== undefined),
       ],
     }
   } catch (error) {
     throw explained(error, 'the look at the backup')
   }
+}
+
+/** What is no longer kept is not proven. */
+function laterOf(proven_since: string | undefined, from: string | undefined): string | null {
+  if (!proven_since || !from) return null
+  return proven_since > from ? proven_since : from
 }
 
 /** True when more may be missing from the backup than the settings allow. */

@@ -3,16 +3,16 @@
  * package of the embedded server has no pg_basebackup. What changes meanwhile is mended by the log from `first` to
  * `last`. The copy is slowed down, so that it leaves the disk and the processor to the service.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
+import { randomUUID } from 'node:crypto'
 import type { ConnectionOptions } from '../../base/db/connection-url'
 import type { Home } from '../../base/db/embedded/home'
 import { withSession } from '../../base/db/session'
-import { type Base, partName } from './chain-manifest'
+import { type Base, listName, partName } from './chain-manifest'
+import { type CopiedFiles, linesOfNames, readList } from './copied-files'
 import { archiveOf, partsOf } from './data-files'
+import { keyFingerprints } from './key-fingerprints'
+import { pacer } from './pace'
 import type { Vault } from './vault'
-
-/** Bytes of the database that are read in a second. */
-const PACE_BYTES = 16 * 1024 * 1024
 
 type Options = {
   home: Home
@@ -26,11 +26,34 @@ type Options = {
   onBegin(first: string): void
 }
 
+/**
+ * Makes a base copy with the files of its rows.
+ * @param place the database, with the rights of its owner
+ * @param database undefined when only files are backed up
+ * @param files `which` of them are copied, as `copyMissing` says
+ */
+export async function copyWhole(
+  place: string | ConnectionOptions,
+  database: Pick<Options, 'home' | 'owner'> | undefined,
+  options: Pick<Options, 'vault' | 'chain_id' | 'signal' | 'onBegin'>,
+  files: { copied: CopiedFiles; which: 'all' | 'lacking' },
+): Promise<Base> {
+  const { vault, chain_id, signal } = options
+  const started_at = new Date().toISOString()
+  const id = randomUUID()
+  const list = listName(chain_id, id)
+  await withSession(place, (sql) => vault.put(list, linesOfNames(sql)))
+  const copied = database && (await copyBase({ ...database, ...options, base_id: id }))
+  await files.copied.copyMissing(readList(vault.read(list)), vault, pacer(signal), files.which)
+  const key = keyFingerprints()[0]!
+  return { id, started_at, ended_at: new Date().toISOString(), parts: 0, bytes: 0, key, ...copied }
+}
+
 /** What the manifest says of a copy of the database. */
 type Copied = Required<Pick<Base, 'ended_at' | 'log' | 'parts' | 'bytes'>>
 
 /** Makes a base copy. Its files are in the target when it resolves; the manifest does not name it yet. */
-export function copyBase(options: Options): Promise<Copied> {
+function copyBase(options: Options): Promise<Copied> {
   const { home, owner, vault, chain_id, base_id, signal, onBegin } = options
   return withSession(owner, async (sql) => {
     const [begun] = await sql.unsafe<{ first: string }[]>(
@@ -49,19 +72,4 @@ export function copyBase(options: Options): Promise<Copied> {
     const log = { first: begun!.first, last: ended!.last, label: ended!.label }
     return { ended_at: new Date().toISOString(), log, parts: parts.length, bytes }
   })
-}
-
-/** Waits until so many bytes may have been read. @throws the reason of the signal */
-export type Pace = (bytes: number) => Promise<void>
-
-/** Makes one for a copy that begins now. */
-export function pacer(signal: AbortSignal): Pace {
-  const started_ms = performance.now()
-  let sum = 0
-  return async (bytes) => {
-    signal.throwIfAborted()
-    sum += bytes
-    const early_ms = (sum / PACE_BYTES) * 1000 - (performance.now() - started_ms)
-    if (early_ms > 20) await sleep(early_ms, undefined, { signal })
-  }
 }

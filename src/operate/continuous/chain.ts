@@ -1,8 +1,7 @@
 /** Finds where the log of a chain goes on after a start, and whether pieces of it are missing. */
-import type { Home } from '../../base/db/embedded/home'
 import type { Session } from '../../base/db/session'
 import { type Chain, logFolder, logName } from './chain-manifest'
-import { follows, isPiece, placeOf, readyPieces } from './log-pieces'
+import { follows, isPiece, placeOf } from './log-pieces'
 import type { Vault } from './vault'
 
 /** A chain that the log is written to. */
@@ -14,11 +13,14 @@ export type OpenChain = {
   shipped: string | undefined
 }
 
-/** @returns undefined when the log between the target and this server has a gap: a new chain is to begin */
+/**
+ * @param names what waits on this disk, in the order of the log
+ * @returns undefined when the log between the target and this server has a gap: a new chain is to begin
+ */
 export async function resumeChain(
   chain: Chain | undefined,
   vault: Vault,
-  home: Home,
+  names: string[],
   sql: Session,
 ): Promise<OpenChain | undefined> {
   const first = chain?.bases[0]?.log?.first
@@ -26,11 +28,10 @@ export async function resumeChain(
   const shipped = await lastPiece(vault, chain.id, first)
   if (!shipped) return undefined
   const [now] = await sql<{ piece: string }[]>`select pg_walfile_name(pg_current_wal_insert_lsn()) as piece`
-  const ready = new Set(readyPieces(home))
   const [from, to] = [placeOf(shipped), placeOf(now!.piece)]
   // A server that is behind the target was set back, to a snapshot of its disk.
   if (from.timeline !== to.timeline || from.number > to.number) return undefined
-  const waiting = [...ready].filter((name) => isPiece(name) && placeOf(name).number > from.number)
+  const waiting = names.filter((name) => isPiece(name) && placeOf(name).number > from.number)
   const is_whole = waiting.every((name, index) => follows(name, index === 0 ? shipped : waiting[index - 1]!))
   const last = placeOf(waiting.at(-1) ?? shipped).number
   return is_whole && last >= to.number - 1 ? { id: chain.id, first, shipped } : undefined

@@ -11,7 +11,7 @@ import { type Command, type Options, UsageError } from '../start/command-line'
 import { openAsItIs } from '../start/database'
 import { dropRoot } from '../start/drop-root'
 import { backupStatus, isBehind } from './backup-status'
-import { adoptTarget, openOwnVault } from './own-target'
+import { adoptTarget, openOwnVault, refuseLiving } from './own-target'
 import { restoreChain } from './restore-chain'
 import { prepareTarget, readWriter } from './start-backup'
 import { nameOfService, writeState } from './state'
@@ -39,15 +39,17 @@ export const CONTINUOUS_COMMANDS: Command[] = [
   },
   {
     name: 'backup adopt',
-    meaning: 'Gives BACKUP_TO to this service, which was restored from it. It begins with a new copy of the database.',
+    options: '[--yes]',
+    meaning:
+      'Gives BACKUP_TO to this service, which was restored from it. It begins with a new copy of the database. --yes takes it from a service that wrote to it a short time ago.',
     needs: 'nothing',
     run: adopt,
   },
   {
     name: 'restore',
-    options: 'SOURCE [--until TIME] [--numbers-from N] [--check]',
+    options: 'SOURCE [--until TIME] [--numbers-from N] [--check] [--unproven]',
     meaning:
-      'Restores a backup, a folder or s3://bucket/prefix, into an empty database and DATA_DIR: a continuous one to its last moment, or to TIME. New tickets get numbers behind N, else a gap of 1,000 is left. --check only reads a backup that was made by the command backup.',
+      'Restores a backup, a folder or s3://bucket/prefix, into an empty database and DATA_DIR: a continuous one to its last moment, or to TIME. New tickets get numbers behind N, else a gap of 1,000 is left. --check only reads a backup that was made by the command backup. --unproven takes one of a release until 0.2, which anybody may have changed who can write to it.',
     needs: 'nothing',
     run: restoreAny,
   },
@@ -60,15 +62,17 @@ async function status(): Promise<unknown> {
   return found
 }
 
-async function adopt(): Promise<unknown> {
+async function adopt(options: Options): Promise<unknown> {
   await enter()
   const { target, close } = await openAsItIs('refuse')
   try {
     useSecrets(...presentKeys())
     const state = { service: nameOfService(), place: config.BACKUP_TO! }
     const vault = await openOwnVault('begin')
-    await adoptTarget(vault, await readWriter(state.service, typeof target === 'string' ? undefined : target))
-    writeState(state)
+    if (!options.yes) await refuseLiving(vault, state.service)
+    const writer = await readWriter(state.service, typeof target === 'string' ? undefined : target)
+    const { generation } = await adoptTarget(vault, writer)
+    writeState({ ...state, generation })
     return { adopted: config.BACKUP_TO }
   } catch (error) {
     throw explained(error, 'the adoption')
@@ -87,13 +91,14 @@ async function restoreAny(options: Options): Promise<unknown> {
   const source = String(options.source)
   const until_ms = momentOf(options.until)
   const numbers_from = lastNumber(options)
+  const is_unproven = options.unproven === true
   if (isBucket(source) || fs.existsSync(path.join(source, MANIFEST))) {
     if (options.check) throw new UsageError('--check is for a backup of the command backup: run backup verify')
-    return restoreChain(isBucket(source) ? source : path.resolve(source), { until_ms, numbers_from })
+    return restoreChain(isBucket(source) ? source : path.resolve(source), { until_ms, numbers_from, is_unproven })
   }
   if (until_ms !== undefined)
     throw new BackupError(`${source} is no continuous backup: it has one moment, without --until`)
-  return options.check ? checkBackup(source) : restore(source, numbers_from)
+  return options.check ? checkBackup(source) : restore(source, numbers_from, is_unproven)
 }
 
 /** @throws UsageError when --until is no time */

@@ -11,8 +11,8 @@ import { openStore } from '../../desk/attachments/storage'
 import { isStorageKey } from '../../desk/attachments/storage-key'
 import type { Bytes } from '../../desk/attachments/store'
 import { copyNames, inOrder, type Named, openIfThere, readNamed } from '../backup/stored-files'
-import type { Pace } from './base-copy'
 import { FILES, fileName } from './chain-manifest'
+import type { Pace } from './pace'
 import type { Vault } from './vault'
 
 const KINDS = ['attachments', 'inbound'] as const
@@ -50,14 +50,18 @@ export class CopiedFiles {
     for (const key of this.#done) if (timeOfKey(key) < this.#from_ms - SLACK_MS) this.#done.delete(key)
   }
 
-  /** Copies all files of a list that the target lacks, at a pace. @param list the list of a base copy */
-  async copyMissing(list: AsyncIterable<Named>, vault: Vault, pace: Pace): Promise<void> {
+  /**
+   * Copies all files of a list that the target lacks, at a pace.
+   * @param list the list of a base copy
+   * @param which `all` writes also those that are there, with a proof of the present key
+   */
+  async copyMissing(list: AsyncIterable<Named>, vault: Vault, pace: Pace, which: 'all' | 'lacking'): Promise<void> {
     const there = vault.target.list(FILES)
     let at = await there.next()
     async function* lacking() {
       for await (const { key } of list) {
         while (!at.done && at.value.name < fileName(key)) at = await there.next()
-        if (at.done || at.value.name !== fileName(key)) yield key
+        if (which === 'all' || at.done || at.value.name !== fileName(key)) yield key
       }
     }
     await this.#copyAll(lacking(), vault, pace)

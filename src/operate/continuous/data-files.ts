@@ -15,15 +15,40 @@ type DataFile = { name: string; size: number; type: 'file' | 'directory' }
 /** Bytes of files in one archive. A larger file has one of its own: PostgreSQL has none over 1 GiB. */
 const PART_BYTES = 128 * 1024 * 1024
 
-/** The server makes these anew, or they are of the process that runs. */
-const LEFT_OUT = new Set(
-  `postmaster.pid postmaster.opts backup_label tablespace_map backup_manifest recovery.signal standby.signal
-  postgresql.auto.conf.tmp current_logfiles.tmp`.split(/\s+/),
+/**
+ * A copy has data, and nothing that says what the server does. Configuration, the rules who gets in, notes for a
+ * recovery and links to other disks are neither copied nor unpacked: a server must not obey a backup.
+ */
+const KEPT = new Set(
+  'PG_VERSION base global pg_commit_ts pg_logical pg_multixact pg_stat pg_twophase pg_xact'.split(' '),
 )
 /** Of these folders only the folder is kept. */
 const EMPTIED = new Set(
-  'pg_wal pg_replslot pg_dynshmem pg_notify pg_serial pg_snapshots pg_stat_tmp pg_subtrans'.split(' '),
+  'pg_wal pg_replslot pg_dynshmem pg_notify pg_serial pg_snapshots pg_stat_tmp pg_subtrans pg_tblspc'.split(' '),
 )
+
+/** The file of a copy, or a folder of it. */
+function isKept(name: string): boolean {
+  const [first, ...rest] = name.split('/')
+  return KEPT.has(first!) || (EMPTIED.has(first!) && rest.every((part) => part === ''))
+}
+
+/** As `initdb` writes it. The start names all else. */
+const CONFIGURATION = `datestyle = 'iso, mdy'
+default_text_search_config = 'pg_catalog.english'
+lc_messages = 'C'
+lc_monetary = 'C'
+lc_numeric = 'C'
+lc_time = 'C'
+`
+
+/** Writes the configuration of a server whose data was unpacked. `prepareAccess` writes who gets in. */
+export function writeConfiguration(root: string): void {
+  const files = { 'postgresql.conf': CONFIGURATION, 'postgresql.auto.conf': '', 'pg_hba.conf': '', 'pg_ident.conf': '' }
+  for (const [name, text] of Object.entries(files)) {
+    fs.writeFileSync(path.join(root, name), text, { mode: 0o600, flag: 'wx' })
+  }
+}
 /** Is copied last: it says from where the server recovers. */
 const CONTROL = 'global/pg_control'
 
@@ -48,7 +73,7 @@ export async function partsOf(root: string): Promise<DataFile[][]> {
 async function* filesBelow(root: string, folder: string): AsyncGenerator<DataFile> {
   for (const entry of await readdir(path.join(root, folder), { withFileTypes: true })) {
     const name = folder ? `${folder}/${entry.name}` : entry.name
-    if (LEFT_OUT.has(entry.name) || entry.name.startsWith('pgsql_tmp') || entry.name === 'pg_internal.init') continue
+    if (!isKept(name) || entry.name.startsWith('pgsql_tmp') || entry.name === 'pg_internal.init') continue
     if (entry.isDirectory()) {
       yield { name, size: 0, type: 'directory' }
       if (!EMPTIED.has(name)) yield* filesBelow(root, name)
@@ -147,10 +172,15 @@ export async function unpackArchive(archive: AsyncIterable<Uint8Array>, root: st
       if (!/^[A-Za-z0-9_.-]+(\/[A-Za-z0-9_.-]+)*\/?$/.test(name) || /(^|\/)\.\.?(\/|$)/.test(name)) {
         throw new DamagedBackupError('the backup is damaged: a copy of the database names a file that none has')
       }
+      if (type !== 'directory' && type !== 'file') {
+        throw new DamagedBackupError('the backup is damaged: a copy of the database holds a link')
+      }
       const file = path.join(root, name)
-      if (type === 'directory') await mkdir(file, { recursive: true, mode: 0o700 })
-      else if (type === 'file') await writeNew(file, entry as AsyncIterable<Uint8Array>)
-      else throw new DamagedBackupError('the backup is damaged: a copy of the database holds a link')
+      // Releases until 0.2 copied the configuration, too.
+      if (isKept(name)) {
+        if (type === 'directory') await mkdir(file, { recursive: true, mode: 0o700 })
+        else await writeNew(file, entry as AsyncIterable<Uint8Array>)
+      }
       entry.resume()
     }
   })()

@@ -8,24 +8,33 @@ import { config } from '../../base/config'
 import type { ConnectionOptions } from '../../base/db/connection-url'
 import { type Client, NO_LIMITS, openClient } from '../../base/db/driver-client'
 import type { Home } from '../../base/db/embedded/home'
-import { withSession } from '../../base/db/session'
 import { within } from '../../base/flow/within'
 import { log } from '../../base/log'
 import { pieceSeconds } from '../start/database'
+import { addBase, isWhole, type MadeBase } from './add-base'
 import { alone } from './alone'
 import { BackupNotes } from './backup-notes'
-import { copyBase, pacer } from './base-copy'
+import { copyWhole } from './base-copy'
 import { type OpenChain, resumeChain } from './chain'
-import { type Base, listName, logName, type Manifest, writeManifest } from './chain-manifest'
-import { CopiedFiles, linesOfNames, readList } from './copied-files'
-import { bytesOfPiece, endPiece, isNeeded, isPiece, PIECE_BYTES, placeOf, readyPieces } from './log-pieces'
-import { claimTarget, openOwnVault, readOwn, type Writer } from './own-target'
-import { keptChains, prune } from './prune'
+import { logName, type Manifest } from './chain-manifest'
+import { CopiedFiles } from './copied-files'
+import { isNeeded, isPiece } from './log-pieces'
+import {
+  claimTarget,
+  isUnproven,
+  noteShipped,
+  OlderManifestError,
+  openOwnVault,
+  readOwn,
+  type Writer,
+} from './own-target'
+import { prune } from './prune'
 import { ServerWaker } from './server-waker'
 import type { BackupState } from './state'
 import { isThere } from './target'
 import type { Vault } from './vault'
 import { Verifier } from './verifier'
+import type { WaitingLog } from './waiting-log'
 
 /** Between looks at what waits. */
 const ROUND_MS = 1000
@@ -35,11 +44,13 @@ const ROUND_MOST_MS = 15_000
 const OWN_MS = 10_000
 /** After a base copy failed. */
 const BASE_AGAIN_MS = 30_000
+/** A round that lasts longer waits for a target that hangs. */
+const STUCK_MS = 20_000
 /** Longest wait at the end for what is left. */
 const LAST_ROUND_MS = 1500
 
 /** The embedded database. */
-type OwnDatabase = { home: Home; owner: ConnectionOptions }
+type OwnDatabase = { home: Home; owner: ConnectionOptions; waiting: WaitingLog }
 
 export class Keeper {
   readonly #writer: Writer
@@ -54,12 +65,13 @@ export class Keeper {
   readonly #stopping = new AbortController()
   #vault: Vault | undefined
   #manifest: Manifest | undefined
+  #round_ms = 0
   #owned_ms = Number.NEGATIVE_INFINITY
   /** The chain that the log goes to; none until a base copy has begun. */
   #chain: OpenChain | undefined
   /** The base copy under way, and one that waits for the log that makes it whole. */
   #copying: { work: Promise<void>; abort: AbortController } | undefined
-  #made: { chain_id: string; base: Base } | undefined
+  #made: MadeBase | undefined
   #base_ms = Number.NEGATIVE_INFINITY
   /** Why the last base copy failed, until there is one. */
   #base_fault: unknown
@@ -88,17 +100,21 @@ export class Keeper {
     // A place that was written to is not begun anew: its disk may not be mounted.
     const vault = await openOwnVault(this.#state.place === config.BACKUP_TO ? 'leave' : 'begin')
     const manifest = await claimTarget(vault, this.#state, this.#writer)
-    Object.assign(this.#state, { place: vault.target.place, last_base: manifest.chains.at(-1)?.bases.at(-1)?.ended_at })
+    Object.assign(this.#state, {
+      ...{ place: vault.target.place, generation: manifest.generation, is_unproven: isUnproven(manifest) },
+      last_base: manifest.chains.at(-1)?.bases.at(-1)?.ended_at,
+    })
     this.#notes.write()
+    this.#manifest = manifest
     if (this.#database && !this.#chain && !this.#copying) await this.#resume(this.#database, vault, manifest)
     // Not before: without its chain the log that waits would be let go.
     this.#vault = vault
-    this.#manifest = manifest
     this.#owned_ms = performance.now()
   }
 
   start(): void {
     this.#rounds = this.#repeat()
+    if (this.#database) void this.#tend(this.#database.waiting)
   }
 
   /** Sends what is left, for some seconds at most. */
@@ -118,6 +134,7 @@ export class Keeper {
   async #repeat(): Promise<void> {
     const { signal } = this.#stopping
     while (!signal.aborted) {
+      this.#round_ms = performance.now()
       await this.#round().then(
         () => (this.#base_fault ? this.#noteFailure(this.#base_fault) : this.#notes.success(this.#files.missing)),
         (error) => this.#noteFailure(error),
@@ -128,7 +145,6 @@ export class Keeper {
   }
 
   async #round(): Promise<void> {
-    this.#boundSpool()
     if (!this.#vault || !this.#manifest) await this.claim()
     await (this.#database ? this.#send() : alone(this.#place, () => this.#send()))
   }
@@ -137,7 +153,7 @@ export class Keeper {
     const vault = this.#vault!
     const at_ms = Date.now()
     if (this.#database) await this.#waker.wake(this.#sql)
-    const ready = this.#database ? readyPieces(this.#database.home) : []
+    const ready = this.#database?.waiting.names() ?? []
     await this.#checkOwner(vault, ready.length > 0)
     const is_due = performance.now() - this.#files_ms > (config.BACKUP_LAG_SECONDS * 1000) / 4
     if (ready.length > 0 || is_due) {
@@ -157,15 +173,19 @@ export class Keeper {
   /** @param is_writing looks in any case: a piece of another process in the place of ours would break the chain */
   async #checkOwner(vault: Vault, is_writing: boolean): Promise<void> {
     if (!is_writing && performance.now() - this.#owned_ms < OWN_MS) return
-    this.#manifest = await readOwn(vault, this.#writer)
+    this.#manifest = await readOwn(vault, this.#writer, this.#state)
+    this.#state.generation = this.#manifest.generation
     await this.#checkLog(vault)
     this.#owned_ms = performance.now()
   }
 
   /** What was sent is still there: a disk that was set back to an older state has the same manifest. */
   async #checkLog({ target }: Vault): Promise<void> {
-    const { id, shipped } = this.#chain ?? {}
-    if (!id || !shipped || (await isThere(target, logName(id, shipped)))) return
+    const { chain, piece } = this.#state.shipped ?? {}
+    const is_last = chain !== undefined && chain === this.#manifest?.chains.at(-1)?.id
+    if (!is_last || !piece || (await isThere(target, logName(chain, piece)))) return
+    // What is lost was said: the chain ends before it.
+    this.#state.shipped = undefined
     this.#giveUp(`the backup in ${target.place} has lost the log that was written last: was its disk set back?`)
   }
 
@@ -173,53 +193,33 @@ export class Keeper {
     if (!this.#database) return
     // A base copy begins: which pieces it needs is not known yet.
     if (this.#copying && !this.#chain) return
-    const { home } = this.#database
+    const { waiting } = this.#database
     for (const name of ready) {
       const chain = this.#chain
       if (chain && isNeeded(name) && (!isPiece(name) || name >= chain.first)) {
-        await vault.put(logName(chain.id, name), bytesOfPiece(home, name))
+        await vault.put(logName(chain.id, name), waiting.bytesOf(name))
         if (isPiece(name)) chain.shipped = name
       }
-      endPiece(home, name)
-      if (isPiece(name)) this.#state.waiting_bytes = Math.max(0, (this.#state.waiting_bytes ?? 0) - PIECE_BYTES)
+      await waiting.end(name)
     }
+    this.#state.waiting_bytes = waiting.bytes
+    await noteShipped(vault, this.#manifest!, this.#chain, this.#state)
   }
 
   async #keepBases(vault: Vault): Promise<void> {
-    if (this.#made && this.#isWhole(this.#made.base)) await this.#addBase(vault, this.#made)
+    if (this.#made && isWhole(this.#made.base, this.#chain?.shipped)) await this.#addBase(vault, this.#made)
     const last_ms = Date.parse(this.#state.last_base ?? '')
-    const is_old = !(Date.now() - last_ms < config.BACKUP_BASE_HOURS * 3_600_000)
+    const is_old = this.#state.is_unproven || !(Date.now() - last_ms < config.BACKUP_BASE_HOURS * 3_600_000)
     const is_due = is_old || (this.#database !== undefined && !this.#chain)
     if (is_due && !this.#made && !this.#copying && performance.now() - this.#base_ms > BASE_AGAIN_MS) this.#copy(vault)
     if (this.#state.last_base && !this.#copying) this.#verifier.verifyWeekly()
   }
 
-  /** The log that a base copy needs is in the target. */
-  #isWhole({ log: needed }: Base): boolean {
-    if (!needed) return true
-    const { shipped } = this.#chain ?? {}
-    return shipped !== undefined && placeOf(shipped).number >= placeOf(needed.last).number
-  }
-
-  async #addBase(vault: Vault, { chain_id, base }: { chain_id: string; base: Base }): Promise<void> {
-    // Opens it anew, as a restore will: another process may have taken it, or changed its key.
-    const own = await readOwn(await openOwnVault('leave'), this.#writer)
-    const before = own.chains
-    const known = before.find(({ id }) => id === chain_id)
-    const chains = known
-      ? before.map((chain) => (chain === known ? { ...chain, bases: [...chain.bases, base] } : chain))
-      : [...before.map((chain) => this.#ended(chain)), { id: chain_id, bases: [base], ended_at: null }]
-    const manifest = { ...own, chains: keptChains(chains, Date.now()) }
-    await writeManifest(vault, manifest)
-    this.#manifest = manifest
+  async #addBase(vault: Vault, made: MadeBase): Promise<void> {
+    this.#manifest = await addBase(vault, this.#writer, this.#state, made, this.#chain?.shipped)
     this.#made = undefined
-    Object.assign(this.#state, { last_base: base.ended_at, given_up_at: undefined })
-    log.info({ bytes: base.bytes, parts: base.parts }, 'a base copy is in the backup')
-    await prune(vault, manifest)
-  }
-
-  #ended<Chain extends { ended_at: string | null }>(chain: Chain): Chain {
-    return { ...chain, ended_at: chain.ended_at ?? this.#state.covered_until ?? new Date().toISOString() }
+    this.#notes.write()
+    await prune(vault, this.#manifest)
   }
 
   /** Begins a base copy, which goes on beside the rounds. */
@@ -227,7 +227,12 @@ export class Keeper {
     const abort = new AbortController()
     const chain_id = this.#chain?.id ?? this.#manifest!.chains.find(() => !this.#database)?.id ?? randomUUID()
     this.#base_ms = performance.now()
-    const work = this.#copyAll(vault, chain_id, abort.signal)
+    const onBegin = (first: string) => {
+      this.#chain ??= { id: chain_id, first, shipped: undefined }
+    }
+    const which: 'all' | 'lacking' = this.#state.is_unproven ? 'all' : 'lacking'
+    const options = { vault, chain_id, signal: abort.signal, onBegin }
+    const work = copyWhole(this.#place, this.#database, options, { copied: this.#files, which })
       .then(
         (base) => {
           this.#made = { chain_id, base }
@@ -241,49 +246,46 @@ export class Keeper {
     this.#copying = { work, abort }
   }
 
-  async #copyAll(vault: Vault, chain_id: string, signal: AbortSignal): Promise<Base> {
-    const started_at = new Date().toISOString()
-    const base_id = randomUUID()
-    const list = listName(chain_id, base_id)
-    await withSession(this.#place, (sql) => vault.put(list, linesOfNames(sql)))
-    const onBegin = (first: string) => {
-      this.#chain ??= { id: chain_id, first, shipped: undefined }
-    }
-    const copied = this.#database && (await copyBase({ ...this.#database, vault, chain_id, base_id, signal, onBegin }))
-    await this.#files.copyMissing(readList(vault.read(list)), vault, pacer(signal))
-    return { id: base_id, started_at, ended_at: new Date().toISOString(), parts: 0, bytes: 0, ...copied }
-  }
-
   /** A base copy failed. The log of a chain that has no other is of no use. */
   #dropChain(error: unknown): void {
     if (!this.#manifest?.chains.some(({ id }) => id === this.#chain?.id)) this.#chain = undefined
     this.#base_fault = error
   }
 
-  async #resume({ home }: OwnDatabase, vault: Vault, { postgresql, chains }: Manifest): Promise<void> {
+  async #resume({ waiting }: OwnDatabase, vault: Vault, { postgresql, chains }: Manifest): Promise<void> {
     const is_same = postgresql?.system === this.#writer.postgresql?.system
-    this.#chain = is_same ? await resumeChain(chains.at(-1), vault, home, this.#sql) : undefined
+    this.#chain = is_same ? await resumeChain(chains.at(-1), vault, waiting.names(), this.#sql) : undefined
+    await this.#checkLog(vault)
   }
 
   #noteFailure(error: unknown): void {
     // The target may be another one when it is back.
     this.#owned_ms = Number.NEGATIVE_INFINITY
     this.#notes.failure(error)
+    if (!(error instanceof OlderManifestError)) return
+    Object.assign(this.#state, { generation: error.generation, shipped: undefined })
+    this.#giveUp(error.message)
+  }
+
+  /** Keeps what waits small while rounds fail or do not end. */
+  async #tend(waiting: WaitingLog): Promise<void> {
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
+      const is_stuck = performance.now() - this.#round_ms > STUCK_MS
+      if (this.#notes.failures > 0 || is_stuck) await waiting.keep().catch((error) => this.#notes.failure(error))
+      await this.#boundSpool(waiting).catch((error) => this.#notes.failure(error))
+      await sleep(ROUND_MS, undefined, { signal }).catch(() => {})
+    }
   }
 
   /** Gives up the log that waits when it takes too much of the disk: the database would stop when that is full. */
-  #boundSpool(): void {
-    if (!this.#database) return
-    const { home } = this.#database
-    const ready = readyPieces(home)
-    this.#state.waiting_bytes = ready.filter(isPiece).length * PIECE_BYTES
+  async #boundSpool(waiting: WaitingLog): Promise<void> {
+    this.#state.waiting_bytes = waiting.bytes
     // Nothing is kept for a chain that is given up.
     const is_useless = this.#state.given_up_at !== undefined && !this.#chain && !this.#copying
     if (this.#state.waiting_bytes <= config.BACKUP_SPOOL_BYTES && !is_useless) return
-    for (const name of ready) endPiece(home, name)
-    this.#state.waiting_bytes = 0
-    if (!is_useless)
-      this.#giveUp('the log of the database waited for the backup until BACKUP_SPOOL_BYTES: it is given up')
+    await waiting.drop()
+    if (!is_useless) this.#giveUp('the log of the database waited for the backup until BACKUP_SPOOL_BYTES')
   }
 
   /** Ends the chain. The next one begins with a base copy, at once. */
@@ -291,8 +293,8 @@ export class Keeper {
     this.#copying?.abort.abort()
     this.#chain = this.#made = undefined
     this.#base_ms = Number.NEGATIVE_INFINITY
-    this.#state.given_up_at = new Date().toISOString()
-    log.error(reason)
+    Object.assign(this.#state, { given_up_at: new Date().toISOString(), given_up_why: reason })
+    log.error(`${reason}: it is given up`)
     this.#notes.write()
   }
 }

@@ -30,7 +30,7 @@ export async function prune(vault: Vault, { chains }: Manifest): Promise<void> {
   const [chain] = chains
   const base = chain?.bases[0]
   if (!chain || !base) return
-  await removeUnneeded(readList(vault.read(listName(chain.id, base.id))), Date.parse(base.started_at), vault)
+  await removeUnneeded(readList(vault.read(listName(chain.id, base.id), 'any')), Date.parse(base.started_at), vault)
 }
 
 function isNeeded(name: string, chains: Chain[]): boolean {

@@ -20,6 +20,8 @@ const SETTINGS: Settings = {
   recovery_target_action: 'promote',
   // Nobody gets in before the log is replayed.
   hot_standby: 'off',
+  // Nothing that was stored in the database runs because somebody signs in.
+  event_triggers: 'off',
   archive_mode: 'off',
 }
 

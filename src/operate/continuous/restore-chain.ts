@@ -16,12 +16,12 @@ import { enterFolder } from '../backup/operator-folder'
 import { tryStoredSecrets } from '../backup/try-secrets'
 import { openAsItIs } from '../start/database'
 import { dropRoot } from '../start/drop-root'
-import { type Manifest, readManifest } from './chain-manifest'
-import { baseBefore, type Chosen, chooseBase } from './choose-base'
+import { type Head, type Manifest, readManifest, readWithHead } from './chain-manifest'
+import { baseBefore, type Chosen, chooseBase, isProvable } from './choose-base'
+import { keyFingerprints } from './key-fingerprints'
 import { type Recovered, recover } from './recover'
 import { type FilesRestored, restoreFiles } from './restored-files'
-import { DamagedBackupError } from './sealed'
-import { keyFingerprints } from './state'
+import { DamagedBackupError, OtherKeyError, UnprovenError } from './sealed'
 import { isBucket, openTarget, type Target } from './target'
 import { requireAll, type Unpacked, unpackBase } from './unpack'
 import { openVault, type Vault } from './vault'
@@ -34,6 +34,8 @@ type RestoreOptions = {
   until_ms?: number
   /** The last ticket number that may have been given out, in any organization. */
   numbers_from?: number
+  /** Takes what nothing proves to be of the service: copies of releases until 0.2. */
+  is_unproven?: boolean
 }
 
 type Restored = Partial<Pick<Recovered, 'restored_to'>> & FilesRestored
@@ -46,12 +48,17 @@ type Restored = Partial<Pick<Recovered, 'restored_to'>> & FilesRestored
  */
 export async function restoreChain(place: string, options: RestoreOptions): Promise<Restored> {
   try {
-    const vault = await openVault(reachTarget(place), config.BACKUP_PASSPHRASE, 'leave')
-    const manifest = await readManifest(vault)
-    if (!manifest) throw new BackupError(`${place} holds no continuous backup`)
-    requireKey(manifest)
+    takeKey()
+    const accepted = options.is_unproven ? 'any' : 'proven'
+    const vault = await openVault(reachTarget(place), config.BACKUP_PASSPHRASE, 'leave', accepted)
+    const found = await readWithHead(vault, () => readManifest(vault)).catch((error) => {
+      throw error instanceof OtherKeyError ? wrongKey() : error
+    })
+    if (!found) throw new BackupError(`${place} holds no continuous backup`)
+    const { manifest, head } = found
+    if (!keyFingerprints().includes(manifest.key)) throw wrongKey()
     const restored = manifest.postgresql
-      ? await restoreDatabase(vault, manifest, options)
+      ? await restoreDatabase(vault, manifest, head, options)
       : await restoreFilesAlone(vault)
     if (restored.missing_files === 0) return restored
     process.stdout.write(`${JSON.stringify(restored)}\n`)
@@ -59,8 +66,16 @@ export async function restoreChain(place: string, options: RestoreOptions): Prom
       `all is restored but ${restored.missing_files} files, which the backup does not have whole`,
     )
   } catch (error) {
+    if (error instanceof UnprovenError) throw unproven(place)
     throw explained(error, WHAT)
   }
+}
+
+/** Nothing tells a copy of a release until 0.2 from one that somebody changed, and a changed one could run commands. */
+function unproven(place: string): BackupError {
+  return new BackupError(
+    `nothing proves that the service wrote what is in ${place}: a release until 0.2 made it, or somebody changed it. If nobody else could write there, add --unproven`,
+  )
 }
 
 /** A folder becomes the working directory, which is reached when the rights of root are gone. */
@@ -70,8 +85,8 @@ function reachTarget(place: string): Target {
   return openTarget(place, '.')
 }
 
-/** @throws BackupError when the settings have another SECRET_KEY than the backup was made with */
-function requireKey({ key }: Manifest): void {
+/** Lets objects be read that were sealed with the SECRET_KEY of the settings. @throws BackupError when there is none */
+function takeKey(): void {
   const { SECRET_KEY, SECRET_KEY_PREVIOUS } = config
   if (!SECRET_KEY) {
     throw new BackupError(
@@ -79,8 +94,19 @@ function requireKey({ key }: Manifest): void {
     )
   }
   useSecrets(SECRET_KEY, SECRET_KEY_PREVIOUS)
-  if (keyFingerprints().includes(key)) return
-  throw new BackupError('SECRET_KEY is not that of the service which was backed up')
+}
+
+function wrongKey(): BackupError {
+  return new BackupError('SECRET_KEY is not that of the service which was backed up')
+}
+
+/** @throws BackupError when nothing tells a copy from one that somebody else made */
+function requireProof(vault: Vault, { base }: Chosen): void {
+  if (isProvable(base, vault)) return
+  if (base.key === undefined) throw unproven(vault.target.place)
+  throw new BackupError(
+    `the copy of ${base.ended_at} was made with another SECRET_KEY: set SECRET_KEY_PREVIOUS to that of then`,
+  )
 }
 
 async function restoreFilesAlone(vault: Vault): Promise<Restored> {
@@ -89,13 +115,19 @@ async function restoreFilesAlone(vault: Vault): Promise<Restored> {
   return withSession(target, (sql) => restoreFiles(sql, vault)).finally(close)
 }
 
-async function restoreDatabase(vault: Vault, manifest: Manifest, options: RestoreOptions): Promise<Restored> {
+async function restoreDatabase(
+  vault: Vault,
+  manifest: Manifest,
+  head: Head | undefined,
+  options: RestoreOptions,
+): Promise<Restored> {
   if (config.DATABASE_URL) {
     throw new BackupError(
       'the backup is of an embedded database: restore it without DATABASE_URL, and move it by cli backup FOLDER then',
     )
   }
-  const chosen = chooseBase(manifest, options.until_ms, vault.target.place)
+  const chosen = chooseBase(manifest, options.until_ms, vault.target.place, head)
+  if (!options.is_unproven) requireProof(vault, chosen)
   const release = claimDataDir()
   try {
     await dropRoot('create', undefined, isBucket(vault.target.place) ? undefined : '.')

@@ -1,15 +1,21 @@
 /**
  * The form of an object of a continuous backup: compressed blocks between a head, which names the object, and an end
- * with its size and checksum. So an object that was cut, changed, or put in the place of another is found, also without
- * encryption. Head, end and the lengths of blocks are skippable frames of zstd: `zstd -d` alone gives the content.
+ * with its size and checksum. Each block and the end have a MAC, whose key comes from SECRET_KEY, the name, and a
+ * number that the object has alone. So an object that was cut, changed, exchanged or made by others is found before it
+ * is unpacked, also without encryption. Head, end and the notes before blocks are skippable frames of zstd: `zstd -d`
+ * alone gives the content.
+ *
+ * Releases until 0.2 wrote no MAC. `any` takes such objects.
  *
  * A frame with a checksum alone was not enough: the streams of node:zlib end without an error where a file was cut
  * between two frames, and say nothing of its name.
  */
-import { createHash } from 'node:crypto'
+import { createHash, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import { zstdCompress, zstdDecompress } from 'node:zlib'
+import { keysOf } from '../../base/secrets'
 import { BackupError } from '../backup/backup-error'
+import { keyFingerprints } from './key-fingerprints'
 
 /** Bytes of content that are compressed at once. */
 const BLOCK_BYTES = 1024 * 1024
@@ -32,49 +38,106 @@ export type Content = Uint8Array | AsyncIterable<Uint8Array>
 /** Something in the backup is not as it was written. */
 export class DamagedBackupError extends BackupError {}
 
+/** An object has no MAC: a release until 0.2 made it, or somebody else. */
+export class UnprovenError extends DamagedBackupError {}
+
+/** An object was sealed with a SECRET_KEY that the settings do not name. */
+export class OtherKeyError extends DamagedBackupError {}
+
+/** Which objects are read: those with a MAC alone, or also those of releases until 0.2. */
+export type Accepted = 'proven' | 'any'
+
 /** Seals content under a name. */
 export async function* seal(name: string, content: Content): AsyncGenerator<Uint8Array> {
-  yield skippable('head', Buffer.from(JSON.stringify({ name })))
+  const nonce = randomBytes(16)
+  const mac = macOf(name, keysOf('backup-proof')[0]!, nonce)
+  yield skippable(
+    'head',
+    Buffer.from(JSON.stringify({ name, key: keyFingerprints()[0], nonce: nonce.toString('hex') })),
+  )
   const hash = createHash('sha256')
-  let size = 0
+  let [size, blocks] = [0, 0]
   for await (const block of inBlocks(content)) {
     hash.update(block)
     size += block.length
     const frame = await compress(block)
     const length = Buffer.alloc(4)
     length.writeUInt32LE(frame.length)
-    yield Buffer.concat([skippable('block', length), frame])
+    yield Buffer.concat([skippable('block', Buffer.concat([length, mac(`block ${blocks}`, frame)])), frame])
+    blocks++
   }
-  yield skippable('end', Buffer.from(JSON.stringify({ size, sha256: hash.digest('hex') })))
+  const sum = { size, sha256: hash.digest('hex') }
+  const end = { ...sum, mac: mac(endOf(blocks, sum), Buffer.alloc(0)).toString('hex') }
+  yield skippable('end', Buffer.from(JSON.stringify(end)))
+}
+
+/** Makes the MACs of one object: of a part, which its label names, and of nothing else. */
+type Mac = (label: string, part: Buffer) => Buffer
+
+function macOf(name: string, key: Buffer, nonce: Buffer): Mac {
+  const own = Buffer.from(hkdfSync('sha256', key, nonce, name, 32))
+  return (label, part) => createHmac('sha256', own).update(`${label}\n`).update(part).digest()
+}
+
+function endOf(blocks: number, { size, sha256 }: { size: unknown; sha256: unknown }): string {
+  return `end ${blocks} ${size} ${sha256}`
+}
+
+/** @returns undefined for an object of a release until 0.2, when it is accepted */
+function openMac(name: string, head: Record<string, unknown> | undefined, accepted: Accepted): Mac | undefined {
+  const { key, nonce } = head ?? {}
+  if (nonce === undefined && key === undefined) {
+    if (accepted === 'any') return undefined
+    throw new UnprovenError(`${name} has no proof that this service wrote it`)
+  }
+  const known = keysOf('backup-proof')[keyFingerprints().indexOf(String(key))]
+  if (!known) throw new OtherKeyError(`${name} was written with another SECRET_KEY, or changed`)
+  return macOf(name, known, Buffer.from(String(nonce), 'hex'))
+}
+
+function isSame(one: Buffer, other: Buffer): boolean {
+  return one.length === other.length && timingSafeEqual(one, other)
 }
 
 /**
  * Gives the content of a sealed object, block by block.
  * @throws DamagedBackupError when it is another object, or not whole; blocks before the fault were given already
  */
-export async function* unseal(name: string, bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+export async function* unseal(
+  name: string,
+  bytes: AsyncIterable<Uint8Array>,
+  accepted: Accepted = 'proven',
+): AsyncGenerator<Uint8Array> {
   const damaged = (why: string) => new DamagedBackupError(`the backup is damaged: ${name} ${why}`)
   const reader = new Reader(bytes, () => damaged('ends too early'))
   const head = await readNote(reader, damaged)
-  if (head.kind !== 'head' || parsed(head.data)?.name !== name) throw damaged('is another object')
+  const named = parsed(head.data)
+  if (head.kind !== 'head' || named?.name !== name) throw damaged('is another object')
+  const mac = openMac(name, named, accepted)
   const hash = createHash('sha256')
-  let size = 0
+  let [size, blocks] = [0, 0]
   for (;;) {
     const { kind, data } = await readNote(reader, damaged)
     if (kind === 'end') {
-      const { size: whole, sha256 } = parsed(data) ?? {}
-      if (whole !== size || sha256 !== hash.digest('hex')) throw damaged('has a wrong checksum')
+      const end = parsed(data)
+      const sum = { size, sha256: hash.digest('hex') }
+      if (end?.size !== size || end.sha256 !== sum.sha256) throw damaged('has a wrong checksum')
+      const proof = mac?.(endOf(blocks, sum), Buffer.alloc(0))
+      if (proof && !isSame(proof, Buffer.from(String(end.mac), 'hex'))) throw damaged('was changed')
       if (!(await reader.isAtEnd())) throw damaged('goes on behind its end')
       return
     }
-    if (kind !== 'block' || data.length !== 4) throw damaged('is no sealed object')
+    if (kind !== 'block' || data.length !== (mac ? 36 : 4)) throw damaged('is no sealed object')
     const length = data.readUInt32LE()
     if (length > FRAME_MOST) throw damaged('has a block that is too large')
-    const block = await decompress(await reader.take(length), { maxOutputLength: BLOCK_MOST }).catch(() => {
+    const frame = await reader.take(length)
+    if (mac && !isSame(mac(`block ${blocks}`, frame), data.subarray(4))) throw damaged('was changed')
+    const block = await decompress(frame, { maxOutputLength: BLOCK_MOST }).catch(() => {
       throw damaged('has a block that cannot be read')
     })
     hash.update(block)
     size += block.length
+    blocks++
     yield block
   }
 }

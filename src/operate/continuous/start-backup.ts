@@ -14,13 +14,14 @@ import { FILES } from './chain-manifest'
 import { Keeper } from './keeper'
 import { ForeignTargetError, type Writer } from './own-target'
 import { nameOfService, readState, readVerified } from './state'
-import { KEY, MANIFEST, PassphraseError } from './vault'
+import { HEAD, KEY, MANIFEST, PassphraseError } from './vault'
+import { WaitingLog } from './waiting-log'
 
 /** Longest wait of a start for the target. A target that is away stops nothing. */
 const CLAIM_MS = 10_000
 
 /** What a target holds, and what a file system makes in it. */
-const OBJECTS = new Set([MANIFEST, `${MANIFEST}.partial`, KEY, 'chains', FILES, 'lost+found'])
+const OBJECTS = new Set([MANIFEST, `${MANIFEST}.partial`, HEAD, `${HEAD}.partial`, KEY, 'chains', FILES, 'lost+found'])
 
 /**
  * Starts the backup, when BACKUP_TO is set.
@@ -32,7 +33,8 @@ export async function startBackup(
 ): Promise<{ stop(): Promise<void> } | undefined> {
   if (!config.BACKUP_TO) return undefined
   const state = { ...readState(), service: nameOfService() }
-  const database = owner && { owner, home: prepareHome(config.DATA_DIR, 5432) }
+  const home = owner && prepareHome(config.DATA_DIR, 5432)
+  const database = owner && home && { owner, home, waiting: await WaitingLog.open(home) }
   const keeper = new Keeper(await readWriter(state.service, owner), state, database)
   try {
     await within(CLAIM_MS, keeper.claim(), 'it does not answer')

@@ -2,19 +2,24 @@
  * What a service notes of its backup in DATA_DIR: who it is, and how the backup is. Its metrics, `cli backup status`
  * and the doctor read it.
  */
-import { createHmac, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import { config } from '../../base/config'
 import { makePrivateFolder } from '../../base/process/private-folder'
-import { keysOf, sign } from '../../base/secrets'
+import { sign } from '../../base/secrets'
 import { BACKUP_STATE, BACKUP_VERIFIED } from '../start/data-dir'
 
 export type BackupState = {
   /** Tells services apart. */
   service: string
-  /** The target that was written to last. */
+  /** The target that was written to last, and the number of the manifest there. */
   place?: string
+  generation?: number
+  /** The last piece of the log that is there. */
+  shipped?: { chain: string; piece: string }
+  /** The last base copy is of a release whose objects have no proof, or of another SECRET_KEY. */
+  is_unproven?: boolean
   /** All changes until then are in the backup. */
   covered_until?: string
   /** Time of the last base copy, or of the last list of files. */
@@ -26,12 +31,18 @@ export type BackupState = {
   failing_since?: string
   /** When the log was given up last, until there is a new base copy. */
   given_up_at?: string
+  given_up_why?: string
   /** Stored files that the store did not have when they were to be copied. */
   missing_files?: number
 }
 
 /** The result of the last look at the whole backup. */
-type Verified = { at: string; fault?: string }
+type Verified = {
+  at: string
+  fault?: string
+  /** All that is needed for the moments since then was read, and is whole. */
+  proven_since?: string
+}
 
 /** @returns undefined when there was never a backup from here */
 export function readState(): BackupState | undefined {
@@ -58,11 +69,6 @@ export function writeVerified(verified: Verified): void {
 export function nameOfService(): string {
   if (config.DATABASE_URL) return sign('backup', 'service').toString('hex').slice(0, 32)
   return readState()?.service ?? randomUUID()
-}
-
-/** Names SECRET_KEY without giving it away: 96 bits of an HMAC with it, and the same of the previous key. */
-export function keyFingerprints(): string[] {
-  return keysOf('backup').map((key) => createHmac('sha256', key).update('fingerprint').digest('hex').slice(0, 24))
 }
 
 function readNote<T>(name: string): T | undefined {

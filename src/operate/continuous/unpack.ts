@@ -7,11 +7,11 @@ import { giveTo } from '../../base/db/embedded/ownership'
 import { BackupError } from '../backup/backup-error'
 import { logFolder, logName, partName } from './chain-manifest'
 import type { Chosen } from './choose-base'
-import { unpackArchive } from './data-files'
+import { unpackArchive, writeConfiguration } from './data-files'
 import { follows, isNeeded, isPiece, PIECE_BYTES, placeOf } from './log-pieces'
 import type { Recovered } from './recover'
 import { DamagedBackupError } from './sealed'
-import type { Vault } from './vault'
+import { readNamed, type Vault } from './vault'
 
 /** Bytes that are written at once, or left out when all of them are zero. */
 const STEP_BYTES = 65_536
@@ -34,15 +34,16 @@ export async function unpackBase(vault: Vault, home: Home, chosen: Chosen): Prom
   fs.rmSync(home.data, { recursive: true, force: true })
   fs.mkdirSync(home.data, { mode: 0o700 })
   for (let part = 0; part < base.parts; part++) {
-    await unpackArchive(vault.read(partName(chain.id, base.id, part)), home.data)
+    await unpackArchive(readNamed(vault, partName(chain.id, base.id, part)), home.data)
   }
+  writeConfiguration(home.data)
   fs.writeFileSync(path.join(home.data, 'backup_label'), base.log.label, { mode: 0o600 })
   fs.writeFileSync(path.join(home.data, 'recovery.signal'), '', { mode: 0o600 })
   let fault = gap
   let reached = ''
   for (const name of pieces) {
     try {
-      await writePiece(path.join(home.data, 'pg_wal', name), vault.read(logName(chain.id, name)))
+      await writePiece(path.join(home.data, 'pg_wal', name), readNamed(vault, logName(chain.id, name)))
     } catch (error) {
       if (!(error instanceof DamagedBackupError)) throw error
       fault = error
@@ -76,7 +77,7 @@ export function requireAll(
 /** The log from the base copy on, until its end or a gap. */
 async function listPieces(
   vault: Vault,
-  { chain, base }: Chosen,
+  { chain, base, end }: Chosen,
 ): Promise<{ pieces: string[]; gap: DamagedBackupError | undefined }> {
   const pieces: string[] = []
   let before: string | undefined
@@ -92,6 +93,10 @@ async function listPieces(
       before = piece
     }
     pieces.push(piece)
+  }
+  if (end !== undefined && (before ?? '') < end) {
+    const gap = new DamagedBackupError(`the backup is damaged: the log until ${end} is missing`)
+    return { pieces, gap }
   }
   return { pieces, gap: undefined }
 }

@@ -8,13 +8,15 @@ import { setImmediate as giveWay } from 'node:timers/promises'
 import { Decrypter, Encrypter, generateX25519Identity, identityToRecipient } from 'age-encryption'
 import { isNothingThere } from '../../desk/attachments/store-faults'
 import { BackupError } from '../backup/backup-error'
-import { type Content, DamagedBackupError, seal, unseal } from './sealed'
+import { type Accepted, type Content, DamagedBackupError, seal, unseal } from './sealed'
 import type { Target } from './target'
 
 /** Holds the key of the other objects. */
 export const KEY = 'key.age'
 /** Holds what is where, and whose the target is. */
 export const MANIFEST = 'manifest'
+/** Names what was written last. */
+export const HEAD = 'head'
 
 /** 2^16 rounds of scrypt take 64 MiB; age's own default takes 256 MiB, half of a small machine. */
 const SCRYPT_WORK = 16
@@ -32,33 +34,39 @@ export type Vault = {
   put(name: string, content: Content): Promise<void>
   /** Writes a small object in the place of one that may be there, which stays when this rejects. */
   replace(name: string, content: Content): Promise<void>
-  /** Reads an object block by block. @throws as `openTarget` for a missing one, DamagedBackupError */
-  read(name: string): AsyncGenerator<Uint8Array>
+  /**
+   * Reads an object block by block.
+   * @param accepted `any` also takes one without a MAC; by default that is for the place as a whole
+   * @throws as `openTarget` for a missing one, DamagedBackupError
+   */
+  read(name: string, accepted?: Accepted): AsyncGenerator<Uint8Array>
 }
 
 /**
  * Opens the target for reading and writing.
  * @param if_empty `begin` makes the key of an empty target
+ * @param accepted which objects are read. Nobody but who has the passphrase made an encrypted one: it needs no MAC
  * @throws PassphraseError
  */
 export async function openVault(
   target: Target,
   passphrase: string | undefined,
   if_empty: 'begin' | 'leave',
+  accepted: Accepted = 'proven',
 ): Promise<Vault> {
   const key = await readIfThere(target, KEY)
   if (key) {
     if (!passphrase) throw new PassphraseError(`the backup in ${target.place} is encrypted: set BACKUP_PASSPHRASE`)
     return encrypted(target, await openKey(key, passphrase, target.place))
   }
-  if (!passphrase) return plain(target)
+  if (!passphrase) return plain(target, accepted)
   if (await readIfThere(target, MANIFEST)) {
     throw new PassphraseError(
       `the backup in ${target.place} is not encrypted, and BACKUP_PASSPHRASE is set: name another place, or set none`,
     )
   }
   // The place is empty and stays so: the caller only reads.
-  if (if_empty === 'leave') return plain(target)
+  if (if_empty === 'leave') return plain(target, accepted)
   const identity = await generateX25519Identity()
   const encrypter = new Encrypter()
   encrypter.setScryptWorkFactor(SCRYPT_WORK)
@@ -78,9 +86,18 @@ async function readIfThere(target: Target, name: string): Promise<Uint8Array | u
   }
 }
 
+/** Reads an object that the manifest names. @throws DamagedBackupError also when it is missing */
+export async function* readNamed(vault: Vault, name: string, accepted?: Accepted): AsyncGenerator<Uint8Array> {
+  try {
+    yield* vault.read(name, accepted)
+  } catch (error) {
+    throw isNothingThere(error) ? new DamagedBackupError(`the backup is damaged: ${name} is missing`) : error
+  }
+}
+
 /** Reads a whole object. */
-export async function contentOf(vault: Vault, name: string): Promise<Buffer> {
-  return bytesOf(vault.read(name))
+export async function contentOf(vault: Vault, name: string, accepted?: Accepted): Promise<Buffer> {
+  return bytesOf(vault.read(name, accepted))
 }
 
 async function bytesOf(blocks: AsyncIterable<Uint8Array>): Promise<Buffer> {
@@ -97,7 +114,8 @@ async function openKey(key: Uint8Array, passphrase: string, place: string): Prom
   }
 }
 
-function plain(target: Target): Vault {
+/** @param usual which objects are read unless a call says more */
+function plain(target: Target, usual: Accepted): Vault {
   return {
     target,
     is_encrypted: false,
@@ -107,8 +125,8 @@ function plain(target: Target): Vault {
     async replace(name, content) {
       await target.replace(name, await bytesOf(seal(name, content)))
     },
-    async *read(name) {
-      yield* unseal(name, await target.open(name))
+    async *read(name, accepted = usual) {
+      yield* unseal(name, await target.open(name), accepted)
     },
   }
 }
@@ -129,7 +147,7 @@ async function encrypted(target: Target, identity: string): Promise<Vault> {
     },
     async *read(name) {
       const stored = await target.open(name)
-      yield* unseal(name, decrypted(name, decrypter, stored))
+      yield* unseal(name, decrypted(name, decrypter, stored), 'any')
     },
   }
 }

@@ -1,4 +1,8 @@
-/** Tries a backup: restores it beside the service, reads every row and every file, and removes it again. */
+/**
+ * Tries a backup: reads every object of it, restores a moment beside the service, reads every row and every file, and
+ * removes it again.
+ */
+import { randomInt } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import { config } from '../../base/config'
@@ -11,12 +15,12 @@ import { quoted, readTables } from '../backup/tables'
 import { VERIFY_FOLDER } from '../start/data-dir'
 import { openAsItIs } from '../start/database'
 import { wordsOf } from './backup-words'
-import { type Manifest, readManifest } from './chain-manifest'
-import { chooseBase } from './choose-base'
-import { openOwnVault } from './own-target'
+import { type Chosen, chooseBase, isProvable } from './choose-base'
+import { openOwnBackup } from './own-target'
+import { readRange, type Span } from './read-range'
 import { type Recovered, recover } from './recover'
 import { checkFiles, type FilesRestored } from './restored-files'
-import { writeVerified } from './state'
+import { readState, writeVerified } from './state'
 import { requireAll, unpackBase } from './unpack'
 import type { Vault } from './vault'
 
@@ -25,28 +29,65 @@ const SETTINGS = { shared_buffers: '16MB', max_connections: '10', fsync: 'off' }
 
 type Counts = { tables: number; rows: number } & FilesRestored
 
-type Verified = Partial<Pick<Recovered, 'restored_to'>> & Counts
+type Verified = Partial<Pick<Recovered, 'restored_to'>> & Counts & { proven_since?: string }
 
 /**
- * Restores the backup of this service to its last moment or another, and reads all of it.
+ * Reads all of the backup of this service, and restores it to a moment chosen at random; or restores it to one moment
+ * and reads what that needs.
  * @throws BackupError saying what is wrong
  */
 export async function verifyBackup(until_ms?: number): Promise<Verified> {
   const at = new Date().toISOString()
+  let proven_since: string | undefined
   try {
-    const vault = await openOwnVault('leave')
-    const manifest = await readManifest(vault)
-    if (!manifest) throw new BackupError(`${config.BACKUP_TO} holds no backup yet`)
-    const verified = manifest.postgresql ? await verifyDatabase(vault, manifest, until_ms) : await verifyFiles(vault)
+    const range = until_ms === undefined ? await readAll() : undefined
+    const [first] = range?.spans ?? []
+    proven_since = first && new Date(first.from_ms).toISOString()
+    if (range && range.faults.length > 0) {
+      const [fault, ...more] = range.faults
+      throw new BackupError(more.length > 0 ? `${fault}, and ${more.length} more faults` : fault!)
+    }
+    const { vault, manifest, head } = await openOwnBackup(readState())
+    const moment_ms = until_ms ?? momentIn(range!.spans)
+    const { place } = vault.target
+    const verified = manifest.postgresql
+      ? await verifyDatabase(vault, chooseBase(manifest, moment_ms, place, head), moment_ms)
+      : await verifyFiles(vault)
     if (verified.missing_files > 0) {
       throw new BackupError(`the backup lacks ${verified.missing_files} of the files that the database names`)
     }
-    if (until_ms === undefined) writeVerified({ at })
-    return verified
+    if (until_ms === undefined) writeVerified({ at, proven_since })
+    return { ...verified, proven_since }
   } catch (error) {
-    if (until_ms === undefined) writeVerified({ at, fault: wordsOf(error) })
+    if (until_ms === undefined) writeVerified({ at, proven_since, fault: wordsOf(error) })
     throw explained(error, 'the verification')
   }
+}
+
+/** Reads the whole backup: once more when the service removed what is no longer needed meanwhile. */
+async function readAll(): Promise<Awaited<ReturnType<typeof readRange>>> {
+  for (let before: number | undefined; ; ) {
+    const { vault, manifest, head } = await openOwnBackup(readState())
+    const range = await readRange(vault, manifest, head, Date.now())
+    if (range.faults.length === 0 && range.spans.length === 0) {
+      throw new BackupError(
+        'nothing in the backup can be proven: a release until 0.2 made it, or another SECRET_KEY. Wait for the next base copy',
+      )
+    }
+    if (range.faults.length === 0 || manifest.generation === before) return range
+    before = manifest.generation
+  }
+}
+
+/** Any of the moments, each with the same chance. */
+function momentIn(spans: Span[]): number {
+  const lengths = spans.map(({ from_ms, to_ms }) => Math.max(1, to_ms - from_ms))
+  let left = randomInt(lengths.reduce((sum, length) => sum + length, 0))
+  const index = lengths.findIndex((length) => {
+    left -= length
+    return left < 0
+  })
+  return spans[index]!.from_ms + lengths[index]! + left
 }
 
 async function verifyFiles(vault: Vault): Promise<Verified> {
@@ -55,8 +96,10 @@ async function verifyFiles(vault: Vault): Promise<Verified> {
   return { tables: 0, rows: 0, ...files }
 }
 
-async function verifyDatabase(vault: Vault, manifest: Manifest, until_ms: number | undefined): Promise<Verified> {
-  const chosen = chooseBase(manifest, until_ms, vault.target.place)
+async function verifyDatabase(vault: Vault, chosen: Chosen, until_ms: number): Promise<Verified> {
+  if (!isProvable(chosen.base, vault)) {
+    throw new BackupError(`nothing proves the copy of ${chosen.base.ended_at}: a release until 0.2 made it`)
+  }
   const folder = path.join(config.DATA_DIR, VERIFY_FOLDER)
   makePrivateFolder(folder)
   const lock = lockFile(path.join(folder, 'lock'))
@@ -65,7 +108,6 @@ async function verifyDatabase(vault: Vault, manifest: Manifest, until_ms: number
   try {
     clear()
     const unpacked = await unpackBase(vault, prepareHome(folder, 5432), chosen)
-    if (unpacked.fault && until_ms === undefined) throw unpacked.fault
     const database = await recover(folder, chosen.base, until_ms, SETTINGS)
     try {
       requireAll(unpacked, database)

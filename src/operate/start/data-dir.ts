@@ -11,13 +11,16 @@ export const LAST_BACKUP = 'last-backup'
 export const BACKUP_STATE = 'backup.json'
 export const BACKUP_VERIFIED = 'backup-verified.json'
 
+/** Holds the log that waits for a continuous backup whose target is away. */
+export const BACKUP_WAITING = 'backup-waiting'
+
 /** Is a second database for a while, in which a backup is tried. */
 export const VERIFY_FOLDER = 'verify'
 
 /** What the service keeps in DATA_DIR. */
 export const DATA_ENTRIES = [
   ...['postgres', 'attachments', 'secret-key', 'admin-password', 'untrusted-proxy.json'],
-  ...[LAST_BACKUP, BACKUP_STATE, BACKUP_VERIFIED, OUTBOX_WAITS],
+  ...[LAST_BACKUP, BACKUP_STATE, BACKUP_VERIFIED, BACKUP_WAITING, OUTBOX_WAITS],
 ]
 
 /** Is in DATA_DIR while a backup is restored into it, and after a restore that was killed. */

@@ -74,11 +74,12 @@ function whoMayWrite(error: unknown, data_dir: string): string {
 }
 
 /** Says who asks and what mends it, when the system refuses a file of DATA_DIR to this user. */
-export function whoMayRead(error: unknown, file: string): string {
+export function whoMayRead(error: unknown, file: string, mode = '600'): string {
   const { code } = error as NodeJS.ErrnoException
   if (code !== 'EACCES' && code !== 'EPERM') return ''
   const [uid, gid] = [process.geteuid?.(), process.getegid?.()]
-  return `. This is OS user ${uid}: as root, chown ${uid}:${gid} ${file} && chmod 600 ${file}`
+  const owner = mode === '600' ? `chown ${uid}:${gid}` : `chgrp ${gid}`
+  return `. This is OS user ${uid}: as root, ${owner} ${file} && chmod ${mode} ${file}`
 }
 
 /** True for a folder of the user who may not do everything in it. */
@@ -109,8 +110,11 @@ type FileVariable = 'TLS_CERT_FILE' | 'TLS_KEY_FILE' | 'WEBHOOK_CA_FILE' | 'MAIL
 function readFileOf(variable: FileVariable, file: string): string {
   try {
     return readFileSync(file, 'utf8')
-  } catch {
-    throw new ConfigError(`${variable} names ${file}, which cannot be read`)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new ConfigError(
+      `${variable} names ${file}, which cannot be read${whoMayRead(error, file, '640')}${code === 'EACCES' ? `, and let that user into ${path.dirname(file)}` : ''}`,
+    )
   }
 }
 

@@ -10,6 +10,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { connection } from '../../../src/base/db/pool'
+import { sign, useSecrets } from '../../../src/base/secrets'
 import { openStore, storage } from '../../../src/desk/attachments/storage'
 import { backUp } from '../../../src/operate/backup/back-up'
 import { checkBackup, restore } from '../../../src/operate/backup/restore'
@@ -259,6 +260,19 @@ describe('in the store', () => {
   })
 })
 
+test('rows that somebody without the key changed are not restored, nor are they when there is no MAC at all', async () => {
+  const folder = copyOfBackup()
+  changeTable(folder, 'tickets', (text) => text.replace('open', 'closed'))
+  changeManifest(folder, () => {}, 'a key of somebody else')
+  const restoring = async () => restoreInto(await empty.create(), folder)
+  await expect(restoring()).rejects.toThrow('its MAC is not that of the secret key')
+  const file = path.join(folder, 'manifest.json')
+  const { mac, ...manifest } = JSON.parse(fs.readFileSync(file, 'utf8'))
+  fs.writeFileSync(file, JSON.stringify(manifest))
+  await expect(restoring()).rejects.toThrow('add --unproven')
+  await expect(runHere(settingsOf(source.url), () => checkBackup(folder))).rejects.toThrow('add --unproven')
+})
+
 function settingsOf(DATABASE_URL: string) {
   return { DATABASE_URL, SECRET_KEY, DATA_DIR: process.env.DATA_DIR! }
 }
@@ -286,12 +300,16 @@ function textsOf(folder: string): string {
     .join()
 }
 
-/** Changes a manifest as somebody can who knows how its checksum is made. */
-function changeManifest(folder: string, change: (manifest: AnyManifest) => void): void {
+/** Changes a manifest as somebody can who has the key, or knows how all but that is made. */
+function changeManifest(folder: string, change: (manifest: AnyManifest) => void, key = SECRET_KEY): void {
   const file = path.join(folder, 'manifest.json')
-  const { sha256: _, ...manifest } = JSON.parse(fs.readFileSync(file, 'utf8'))
+  const { sha256: _, mac: __, ...manifest } = JSON.parse(fs.readFileSync(file, 'utf8'))
   change(manifest)
-  fs.writeFileSync(file, JSON.stringify({ ...manifest, sha256: sha256(JSON.stringify(manifest)) }))
+  const sum = sha256(JSON.stringify(manifest))
+  useSecrets(key)
+  const mac = sign('backup-proof', `one copy\n${sum}`).toString('hex')
+  useSecrets(SECRET_KEY)
+  fs.writeFileSync(file, JSON.stringify({ ...manifest, sha256: sum, mac }))
 }
 
 function changeTable(folder: string, name: string, change: (text: string) => string): void {

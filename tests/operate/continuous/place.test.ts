@@ -1,11 +1,17 @@
 /** Which folders a backup may be in, and what is left in one that is refused. */
 import { afterAll, expect, test } from 'bun:test'
+import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { openOwnVault } from '../../../src/operate/continuous/own-target'
+import { readConfig } from '../../../src/base/config'
+import { useSecrets } from '../../../src/base/secrets'
+import { fullWords } from '../../../src/operate/continuous/backup-words'
+import { adoptTarget, claimTarget, openOwnVault, refuseLiving } from '../../../src/operate/continuous/own-target'
 import { prepareTarget } from '../../../src/operate/continuous/start-backup'
 import { contentOf } from '../../../src/operate/continuous/vault'
+import { WaitingLog } from '../../../src/operate/continuous/waiting-log'
+import { checkContinuousBackup } from '../../../src/operate/doctor/continuous-backup'
 import { withSettings } from '../../support/settings'
 
 const base = fs.mkdtempSync(path.join(os.tmpdir(), 'place-'))
@@ -49,4 +55,66 @@ test('no key is left in a place that is only read', async () => {
   const vault = await openOwnVault('leave')
   await expect(contentOf(vault, 'manifest')).rejects.toThrow()
   expect(fs.readdirSync(BACKUP_TO)).toEqual([])
+})
+
+test('a relative folder is refused: it would be another one from elsewhere', () => {
+  for (const BACKUP_TO of ['backup', './backup', '../backup', '~/backup']) {
+    expect(() => readConfig({ NODE_ENV: 'test', BACKUP_TO })).toThrow('BACKUP_TO must be a folder with its whole path')
+  }
+})
+
+test('a service that wrote to a place a short time ago keeps it, unless the operator insists', async () => {
+  useSecrets('a secret key that only tests use')
+  fs.mkdirSync(at('lived-in'))
+  using _ = withSettings({ DATA_DIR, BACKUP_TO: at('lived-in') })
+  const vault = await openOwnVault('begin')
+  const owner = { service: 'owner', writer: 'one', postgresql: null }
+  await claimTarget(vault, { service: 'owner' }, owner)
+  await expect(refuseLiving(vault, 'other')).rejects.toThrow('run cli backup adopt --yes')
+  await refuseLiving(vault, 'owner')
+  await adoptTarget(vault, { ...owner, service: 'other' })
+  await refuseLiving(vault, 'other')
+})
+
+test.skipIf(process.getuid?.() !== 0)(
+  'a place whose disk is full is told by status and doctor before anything is written',
+  async () => {
+    fs.mkdirSync(at('full'))
+    const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', at('full')])
+    if (mounted.status !== 0) return console.log('no disk can be mounted here: this was not looked at')
+    try {
+      using _ = withSettings({ DATA_DIR, BACKUP_TO: at('full') })
+      expect(await fullWords()).toContain('is full: 1 MB are free')
+      const findings = await checkContinuousBackup()
+      expect(findings[0]!.message).toContain('cannot be written: the disk of')
+    } finally {
+      spawnSync('umount', [at('full')])
+    }
+  },
+)
+
+test('a mostly empty piece that waits takes little of BACKUP_SPOOL_BYTES, and is read back whole', async () => {
+  useSecrets('a secret key that only tests use')
+  using _ = withSettings({ DATA_DIR: at('waiting') })
+  const home = { dir: at('home'), data: at('home/data'), socket_dir: at('home'), port: 5432, user: undefined }
+  const marks = at('home/data/pg_wal/archive_status')
+  fs.mkdirSync(marks, { recursive: true })
+  const piece = Buffer.concat([crypto.getRandomValues(Buffer.alloc(8192)), Buffer.alloc(16 * 1024 * 1024 - 8192)])
+  const names = ['000000010000000000000001', '000000010000000000000002']
+  for (const name of names) {
+    fs.writeFileSync(at('home/data/pg_wal', name), piece)
+    fs.writeFileSync(path.join(marks, `${name}.ready`), '')
+  }
+  const waiting = await WaitingLog.open(home)
+  expect(waiting.bytes).toBe(2 * piece.length)
+  await waiting.keep()
+  expect(fs.readdirSync(marks).toSorted()).toEqual(names.map((name) => `${name}.done`))
+  expect(waiting.bytes).toBeLessThan(30_000)
+  for (const name of names) fs.rmSync(at('home/data/pg_wal', name))
+  const later = await WaitingLog.open(home)
+  expect(later.names()).toEqual(names)
+  expect(later.bytes).toBe(waiting.bytes)
+  expect(Buffer.concat(await Array.fromAsync(later.bytesOf(names[1]!))).equals(piece)).toBe(true)
+  for (const name of names) await later.end(name)
+  expect([later.names(), later.bytes]).toEqual([[], 0])
 })

@@ -5,6 +5,7 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import S3rver from 's3rver'
+import { useSecrets } from '../../../src/base/secrets'
 import { DamagedBackupError, seal } from '../../../src/operate/continuous/sealed'
 import { isThere, openTarget, type Target } from '../../../src/operate/continuous/target'
 import { contentOf, openVault, PassphraseError, type Vault } from '../../../src/operate/continuous/vault'
@@ -20,6 +21,7 @@ const CONTENT = Buffer.concat([
 let base: string
 let folders = 0
 beforeAll(() => {
+  useSecrets('a secret key that only tests use')
   base = fs.mkdtempSync(path.join(os.tmpdir(), 'sealed-'))
 })
 afterAll(() => fs.rmSync(base, { recursive: true, force: true }))
@@ -86,6 +88,17 @@ describe.each(WAYS)('an object that is %s', (way, passphrase) => {
     }
     fs.writeFileSync(path.join(folder, 'files/changed'), Buffer.concat([stored, Buffer.alloc(1)]))
     await expect(readAs(vault, 'files/changed', 'files/one')).rejects.toThrow(DamagedBackupError)
+  })
+
+  test('is not read when it was sealed with another key', async () => {
+    useSecrets('a secret key of somebody else')
+    await openVault(openTarget(folder), passphrase, 'leave').then((other) => other.put('files/foreign', CONTENT))
+    useSecrets('a secret key that only tests use')
+    await expect(contentOf(vault, 'files/foreign')).rejects.toThrow('another SECRET_KEY')
+    // The key of before still opens what it sealed.
+    useSecrets('a newer secret key', 'a secret key that only tests use')
+    expect((await contentOf(vault, 'files/one')).equals(CONTENT)).toBe(true)
+    useSecrets('a secret key that only tests use')
   })
 
   test('is not read in the place of another', async () => {
