@@ -19,14 +19,19 @@ export const inletRoutes = new Elysia(SECTION)
       params: path('mailbox_id'),
       body: NewInlet,
       response: { 201: one(Inlet) },
-      detail: { summary: 'Open inlet', permission: 'mailboxes:write', idempotency: 'never' },
+      detail: {
+        summary: 'Open inlet',
+        permission: 'mailboxes:write',
+        and_permission: 'inbound_messages:write',
+        idempotency: 'never',
+      },
     },
   )
 
   .delete('/mailboxes/:mailbox_id/inlet', ({ scope, params }) => done(deleteInlet(scope, params.mailbox_id)), {
     params: path('mailbox_id'),
     response: { 204: NoContent },
-    detail: { summary: 'Close inlet', permission: 'mailboxes:write' },
+    detail: { summary: 'Close inlet', permission: 'mailboxes:write', and_permission: 'inbound_messages:write' },
   })
 
 const BYTES = { schema: { type: 'string', format: 'binary' } } as const

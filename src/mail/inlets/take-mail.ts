@@ -114,8 +114,10 @@ function requireOriginal({ original, field }: Payload, limit_bytes: number): Uin
  * Makes the envelope. The token says which mailbox the mail is for, whatever the payload names. An address of our own
  * relays says nothing: what those found out is for mail that they bring themselves.
  */
-function envelopeOf({ organization_id, mailbox_id, mailbox_address }: OpenInlet, payload: Payload): Envelope {
-  const ip = payload.ip?.trim() ?? ''
+function envelopeOf(inlet: OpenInlet, payload: Payload): Envelope {
+  const { organization_id, mailbox_id, mailbox_address, signing_key } = inlet
+  // Whoever knows the URL of an inlet without a key could name an address that the sender's SPF lets send.
+  const ip = signing_key === null ? '' : (payload.ip?.trim() ?? '')
   const is_known = isIP(ip) !== 0 && !isInNetworks(ip, config.SMTP_TRUSTED_RELAYS)
   const address = recipientOf(mailbox_address, payload.recipients.slice(0, 100).map(bare))
   return {

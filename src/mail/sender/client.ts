@@ -1,6 +1,6 @@
 /** Finds the server that handed a message to us, or to our own relay: the one by which SPF is judged. */
 import parser from 'mailauth/lib/parse-received'
-import { isInNetworks } from '../../base/address/networks'
+import { isInNetworks, toNetwork } from '../../base/address/networks'
 import { config } from '../../base/config'
 import type { HeaderField } from '../../base/mime/headers'
 
@@ -20,6 +20,11 @@ type Handover = {
   client: Client | null
   /** True when it came through a relay of SMTP_TRUSTED_RELAYS, whose own header fields can be believed. */
   is_relayed: boolean
+  /**
+   * How many fields at the top these relays wrote: those above the Received of the one that took it from the client.
+   * All below may be the sender's.
+   */
+  own_fields: number
 }
 
 /** Relays of one operator that a message passes one after the other. */
@@ -34,15 +39,29 @@ const MAX_FIELD = 2000
 export function findHandover({ remote_address, helo, relay_address }: Delivery, fields: HeaderField[]): Handover {
   const relays = config.SMTP_TRUSTED_RELAYS
   const client = { address: remote_address, helo }
-  if (relay_address) return { client, is_relayed: isInNetworks(relay_address, relays) }
-  if (!isInNetworks(remote_address, relays)) return { client, is_relayed: false }
-  for (const { value } of fields.filter(({ key }) => key === 'received').slice(0, MOST_RELAYS)) {
-    const received = parser.parseReceived(`Received: ${value.slice(0, MAX_FIELD)}`)
-    const address = received && parser.getClientAddress(received.from)
-    if (!address) return { client: null, is_relayed: true }
-    if (!isInNetworks(address, relays)) {
-      return { client: { address, helo: received.from?.value ?? '' }, is_relayed: true }
-    }
+  const received = fields.flatMap(({ key, value }, place) => (key === 'received' ? [{ place, ...fromOf(value) }] : []))
+  if (relay_address) {
+    const is_own = isSameAddress(received[0]?.client?.address, remote_address)
+    return { client, is_relayed: isInNetworks(relay_address, relays), own_fields: is_own ? received[0]!.place : 0 }
   }
-  return { client: null, is_relayed: true }
+  if (!isInNetworks(remote_address, relays)) return { client, is_relayed: false, own_fields: 0 }
+  let own_fields = 0
+  for (const { place, client } of received.slice(0, MOST_RELAYS)) {
+    own_fields = place
+    if (!client) break
+    if (!isInNetworks(client.address, relays)) return { client, is_relayed: true, own_fields }
+  }
+  return { client: null, is_relayed: true, own_fields }
+}
+
+/** The client that a Received field names; null when it names no address. */
+function fromOf(value: string): { client: Client | null } {
+  const received = parser.parseReceived(`Received: ${value.slice(0, MAX_FIELD)}`)
+  const address = received && parser.getClientAddress(received.from)
+  return { client: address ? { address, helo: received.from?.value ?? '' } : null }
+}
+
+function isSameAddress(one: string | undefined, other: string): boolean {
+  const network = one === undefined ? undefined : toNetwork(one)
+  return network !== undefined && isInNetworks(other, [network])
 }

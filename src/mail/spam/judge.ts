@@ -32,7 +32,7 @@ export async function judgeSpam(question: SpamQuestion): Promise<SpamVerdict | n
   const { raw, delivery } = question
   const fields = splitHeader(headerBlock(raw.subarray(0, MAX_HEADER_BYTES)))
   const handover = delivery && findHandover(delivery, fields)
-  const said = handover?.is_relayed ? readRelayVerdict(fields) : null
+  const said = handover?.is_relayed ? readRelayVerdict(fields.slice(0, handover.own_fields)) : null
   if (said) return { ...said, by: 'relay' }
   if (!config.RSPAMD_URL) return null
   const judged = await askRspamd(config.RSPAMD_URL, { ...question, client: handover?.client ?? null })

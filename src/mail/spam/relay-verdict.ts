@@ -30,7 +30,7 @@ const READERS: Record<string, (text: string) => Said | undefined> = {
 }
 
 /**
- * Reads the topmost of the fields. Those below may be the sender's. When it has no number, the next one that agrees
+ * Reads the topmost of the fields. When it has no number, the next one that agrees
  * with it has.
  * @returns null when there is none, or when it cannot be read
  */

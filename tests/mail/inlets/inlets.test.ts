@@ -10,6 +10,7 @@ import { holdBody, releaseBody } from '../../../src/http/request/arriving-body'
 import { type Answer, expectError, stranger } from '../../support/api'
 import { createProgram } from '../../support/api-keys'
 import { type Desk, type StartedDesk, startDesk } from '../../support/desk'
+import { startDns } from '../../support/dns'
 import {
   basic,
   cloudmailinPost,
@@ -148,6 +149,43 @@ async function countRows(): Promise<number> {
 }
 
 describe('an inlet', () => {
+  test('is opened and closed by a key only when it may write inbound messages too', async () => {
+    const { id } = await newMailbox()
+    const path = `/mailboxes/${id}/inlet`
+    const input = { provider: 'raw', signing_key: 'user:password' }
+    const writer = await createProgram(desk.admin, ['mailboxes:read', 'mailboxes:write'])
+    expectError(await writer.post(path, input), 403, 'FORBIDDEN')
+    expect((await writer.get(`/mailboxes/${id}`)).body.data.inlet).toBeNull()
+    const both = await createProgram(desk.admin, ['mailboxes:write', 'inbound_messages:write'])
+    expect((await both.post(path, input)).status).toBe(201)
+    expectError(await writer.delete(path), 403, 'FORBIDDEN')
+    expectError(await (await createProgram(desk.admin, ['inbound_messages:write'])).delete(path), 403, 'FORBIDDEN')
+    expect((await both.delete(path)).status).toBe(204)
+  })
+
+  test.each(['raw', 'cloudmailin'])(
+    'of %s without a key proves no sender by the address that it is told',
+    async (provider) => {
+      using dns = await startDns({
+        'passes.example': { TXT: [`v=spf1 ip4:${IP} -all`] },
+        '_dmarc.passes.example': { TXT: ['v=DMARC1; p=reject'] },
+      })
+      using _ = withSettings({ DNS_SERVERS: [dns.address] })
+      for (const signing_key of ['u:p', undefined]) {
+        const { id, address } = await newMailbox()
+        const path = await openInlet(desk.admin, id, { provider, signing_key })
+        const [raw, from] = [mail({ From: 'pat@passes.example' }), 'pat@passes.example']
+        const query = provider === 'raw' ? `?${new URLSearchParams({ from, to: address, ip: IP })}` : ''
+        const posted = provider === 'raw' ? rawPost(raw) : cloudmailinPost(raw, { to: address, from, ip: IP })
+        const row = await rowOf(await post(path + query, posted, signing_key ? basic(signing_key) : {}))
+        const wanted = signing_key
+          ? { sender_verified: true, remote_address: IP, authentication: { spf: 'pass' } }
+          : { sender_verified: null, remote_address: null, authentication: { spf: 'none' } }
+        expect(row).toMatchObject(wanted)
+      }
+    },
+  )
+
   test('is opened and closed by who may write mailboxes; the URL is told once, and the key never', async () => {
     const { id } = await newMailbox()
     const path = `/mailboxes/${id}/inlet`

@@ -36,11 +36,21 @@ afterAll(async () => {
 
 type Fields = Record<string, string | string[] | undefined>
 
+const Received =
+  'from mx.example (mx.example [198.51.100.7]) by relay.example with ESMTP; Tue, 24 Nov 2026 10:00:00 +0000'
+
+/** Mail with the fields of a judge above the Received of the relay, as a filter behind it puts them. */
 function mail(fields: Fields = {}, body = 'Buy now'): Buffer {
-  const Received =
-    'from mx.example (mx.example [198.51.100.7]) by relay.example with ESMTP; Tue, 24 Nov 2026 10:00:00 +0000'
+  const judged = Object.entries(fields).filter(([name]) => name.startsWith('X_Spam'))
   return rawMail(
-    { Received, From: 'spam@bulk.example', Subject: 'S', Message_ID: `<${newId()}@x.example>`, ...fields },
+    {
+      ...Object.fromEntries(judged),
+      Received,
+      From: 'spam@bulk.example',
+      Subject: 'S',
+      Message_ID: `<${newId()}@x.example>`,
+      ...fields,
+    },
     body,
   )
 }
@@ -110,6 +120,40 @@ describe('spam by the word of a trusted relay', () => {
     await desk.admin.patch('/organization', { spam_policy: 'hold' })
     const fields = { X_Spam_Status: 'No, score=0.5 required=5.0' }
     expect(await sent(fields)).toMatchObject({ outcome: 'ticket', spam_score: 0.5, spam_by: 'relay' })
+  })
+
+  test('counts only above the Received of the relay: what the sender wrote is below', async () => {
+    const forged = {
+      X_Spam_Flag: 'NO',
+      X_Spam_Status: 'No, score=-9 required=5.0',
+      X_Spamd_Result: 'default: True [9 / 5]',
+    }
+    for (const [name, value] of Object.entries(forged)) {
+      const raw = Buffer.from(
+        mail()
+          .toString()
+          .replace('\r\nFrom:', `\r\n${name.replaceAll('_', '-')}: ${value}\r\nFrom:`),
+      )
+      expect(raw.toString()).toContain(name.replaceAll('_', '-'))
+      await deliver(desk.port, { from: 'bounce@mailer.example', to: desk.address, raw })
+      expect((await ledgerOf(desk))[0]).toMatchObject({ outcome: 'ticket', spam_score: null, spam_by: null })
+    }
+    const of = (received: string[], place: number) => {
+      const fields = received.map((value) => `Received: ${value}\r\n`)
+      fields.splice(place, 0, 'X-Spam-Status: Yes, score=7.3 required=5.0\r\n')
+      return Buffer.from(`${fields.join('')}${mail({ Received: [] }).toString()}`)
+    }
+    const behind = 'from localhost (localhost [127.0.0.1]) by relay.example with ESMTP; Tue, 24 Nov 2026 10:00:00 +0000'
+    const before = 'from laptop (laptop [198.51.100.9]) by mx.example with ESMTP; Tue, 24 Nov 2026 10:00:00 +0000'
+    for (const [place, by] of [
+      [1, 'relay'],
+      [2, null],
+      [3, null],
+    ] as const) {
+      const raw = of([behind, Received, before], place)
+      await deliver(desk.port, { from: 'bounce@mailer.example', to: desk.address, raw })
+      expect([place, (await ledgerOf(desk))[0].spam_by]).toEqual([place, by])
+    }
   })
 
   test('counts only when a trusted relay brings it', async () => {
