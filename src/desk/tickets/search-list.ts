@@ -20,6 +20,8 @@ const ASKED_MOST = 20_000
  * A page looks at so many tickets that have all words, those of a phrase in any order. Of more matches none are sorted.
  */
 const LOOKED_MOST = 100_000
+/** So many matches are sorted at once. With more the first tickets of the order may hold the page. */
+const SORTED_MOST = 2000
 
 /**
  * A search, and the conditions that its words do not tell. `exact` asks for the last word as it stands: it finds a
@@ -84,8 +86,9 @@ export function wayOfSearch(scope: Scope, filter: Conditions, selected: Selectio
             then coalesce(array_agg(id) filter (where is_hit), '{}') end as ids
         from ${firstMatches}`
       first = found!
-      return areAll()
+      return areAll() && first.hits <= SORTED_MOST
     },
+    areRead: areAll,
     async areMany() {
       if (first.is_ended) return true
       const ends = await sql`select from ${matches(LOOKED_MOST + SLACK)} where is_end`

@@ -206,13 +206,16 @@ test('every filter finds some of the tickets and leaves some out', () => {
   ).toEqual([])
 })
 
+/** With many tickets these take other ways, alone and beside any other filter. */
+const OF_MANY = PAIRS.filter((pair) => pair.some((name) => ['search', 'custom', 'label_ids'].includes(name)))
+
 describe.each([
-  ['few', 0],
-  ['many', 1_000_000],
-] as const)('where contact, company and labels have %s tickets', (_, more) => {
+  ['few', 0, PAIRS],
+  ['many', 1_000_000, OF_MANY],
+] as const)('where contact, company and labels have %s tickets', (_, more, pairs) => {
   beforeAll(() => planMany(more))
 
-  test.each(PAIRS)('%s with %s: list, total, walk, bulk change and view show what both match', async (one, other) => {
+  test.each(pairs)('%s with %s: list, total, walk, bulk change and view show what both match', async (one, other) => {
     for (const [at, pair] of valuesOf([one, other]).entries()) {
       const query = parametersOf(pair)
       // Two of the pairs of values in every order, the others in one.
@@ -223,6 +226,8 @@ describe.each([
         if (found.total >= more && more > 0) found.total = ids.length
         expect({ query, sort, ...found }).toEqual({ query, sort, ids, total: ids.length })
       }
+      // A bulk change and a view show what the list shows, wherever it looks.
+      if (more > 0) continue
       expect({ query, bulk: await bulk(pair) }).toEqual({ query, bulk: expected(pair) })
       const seen = await viewed(pair)
       expect({ query, view: seen.ids }).toEqual({ query, view: expected(pair, 'created_at') })
