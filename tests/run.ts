@@ -1,7 +1,8 @@
 /**
  * Runs the tests: `bun run test [file or folder] [options of bun test]` with one PostgreSQL for all files and one
- * migrated template. `bun run test:long [part of a name]` runs those of tests/long, which take minutes. A file of
- * several with a failed test runs once more, alone: what fails twice has failed, and what passes then is named.
+ * migrated template. Without a file it leaves out those that are slow by nature (`slow.ts`); `--all` runs them too.
+ * `bun run test:long [part of a name]` runs those of tests/long, which take minutes. A file of several with a failed
+ * test runs once more, alone: what fails twice has failed, and what passes then is named.
  * DESKWIRE_TEST_DATABASE_URL uses that server instead of an embedded one. CITUS_URL, a database with Citus that knows
  * its workers, uses that cluster: each file gets a database that is distributed over it. `bun run test:citus` runs
  * there what talks to a service. `bun run test:rls` runs what clients see once more with policies:
@@ -12,6 +13,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { onStopRequest } from '../src/base/process/stop-request'
 import { SETTINGS } from '../src/base/settings/table'
+import { SLOW } from './slow'
 import { bunTest, type FailedTest, type RunResult } from './support/bun-test'
 import { closeDatabase, createClusterDatabase, createOwner, dropOwner, findNodes, NODE_URLS } from './support/cluster'
 import { TEMPLATE_URL, urlOf } from './support/database'
@@ -42,10 +44,11 @@ const TIMEOUT_MS = 300_000
 const MEMORY_DIR = '/dev/shm'
 const MEMORY_LEAST_BYTES = 4 * 2 ** 30
 
+const ALL = '--all'
 const LONG = '--long'
 const CITUS = '--citus'
 const RLS = '--rls'
-const MODES = [LONG, CITUS, RLS]
+const MODES = [ALL, LONG, CITUS, RLS]
 const FOLDERS = {
   /**
    * What runs on a cluster: what clients and mail servers see, what works it off, and what is for clusters alone. These
@@ -62,8 +65,8 @@ const FOLDERS = {
   [RLS]: foldersOf('base/db/policed.test.ts client contract delivery desk http mail people'),
 }
 const LONG_DIR = path.join(import.meta.dirname, 'long')
-/** Long tests that measure memory or time: each runs alone. The others mostly wait, and run by twos. */
-const MEASURED = ['memory', 'mail-load', 'outbox-fairness', 'import-kill']
+/** Long tests that measure memory or time: each runs alone. The others mostly wait, and run by fours. */
+const MEASURED = ['memory', 'mail-load', 'outbox-fairness', 'import-kill', 'console-inbox']
 
 /** The slowest files begin first: none runs alone at the end. `--update-timings` measures them anew. */
 const TIMINGS = `--timings=${path.join(import.meta.dirname, 'timings.json')}`
@@ -235,14 +238,26 @@ function printFailures(what: string, failures: Failure[]) {
 /** What a mode runs when no file is named. */
 function testsOf(args: string[], names: string[]): string[] {
   const mode = args.find((arg) => arg === CITUS || arg === RLS)
-  return mode && names.length === 0 ? FOLDERS[mode] : names
+  if (mode) return names.length === 0 ? FOLDERS[mode] : names
+  return args.includes(ALL) || names.length > 0 ? names : withoutSlow()
+}
+
+/** @throws Error for a name that is no file */
+function withoutSlow(): string[] {
+  return Object.values(SLOW)
+    .flat()
+    .map((name) => {
+      const file = `${name}.test.ts`
+      if (!fs.existsSync(path.join(import.meta.dirname, file))) throw new Error(`tests/slow.ts names ${name}: no file`)
+      return `--path-ignore-patterns=**/${file}`
+    })
 }
 
 function foldersOf(names: string): string[] {
   return names.split(' ').map((name) => `tests/${name}`)
 }
 
-/** The arguments of one run after the other: most files by twos, then those that are measured, each alone. */
+/** The arguments of one run after the other: most files by fours, then those that are measured, each alone. */
 function longRuns(names: string[]): string[][] {
   // Bun finds by itself only what is called *.test.ts.
   const files = fs.readdirSync(LONG_DIR).filter((file) => file.endsWith('.long.ts'))
@@ -250,7 +265,7 @@ function longRuns(names: string[]): string[][] {
   const pathsOf = (some: string[]) => some.map((file) => path.join(LONG_DIR, file))
   const measured = wanted.filter((file) => MEASURED.some((name) => file === `${name}.long.ts`))
   const others = wanted.filter((file) => !measured.includes(file))
-  return [['--parallel=2', TIMINGS, ...pathsOf(others)], pathsOf(measured)].filter((run) =>
+  return [['--parallel=4', TIMINGS, ...pathsOf(others)], pathsOf(measured)].filter((run) =>
     run.some((arg) => !arg.startsWith('-')),
   )
 }

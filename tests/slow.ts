@@ -1,0 +1,45 @@
+/**
+ * The files of tests that are slow by nature, and why: `bun run test` leaves them out; `--all` runs them, and so does the
+ * name of a file or folder. How a request, a mail or a delivery is answered is proven in the other files as well.
+ */
+export const SLOW: Record<string, string[]> = {
+  'whole processes that are killed, starved, or started in many ways': [
+    'base/db/database-faults',
+    'base/db/embedded',
+    'base/db/embedded-access',
+    'base/db/pooler',
+    'delivery/outbox/outbox-cli',
+    'delivery/outbox/outbox-faults',
+    'delivery/webhooks/webhook-faults',
+    'operate/doctor/doctor-command',
+    'operate/profile/profile',
+    'operate/start/any-uid',
+    'operate/start/drain',
+    'operate/start/launch',
+    'operate/start/service-faults',
+    'people/auth/shared-guesses',
+  ],
+  'other programs: browsers, compilers, promtool, the runner itself': [
+    'base/metrics/alerts',
+    'client/typed-client',
+    'console/pages/pages',
+    'failed-again',
+    'http/documentation-page',
+    'http/openapi-client',
+    'operate/start/haproxy-guide',
+  ],
+  'generated input, of which the files of each section have a sample': [
+    'base/html/html-xss',
+    'contract/bad-input',
+    'contract/property',
+    'desk/merging/merge-property',
+  ],
+  'databases of older releases, and data of the size that a bench needs': [
+    'base/address/address-key',
+    'base/db/landed-upgrades',
+    'base/db/released-databases',
+    'bench/bench-data',
+    'operate/backup/older-release',
+    'people/auth/accounts-upgrade',
+  ],
+}
