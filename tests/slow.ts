@@ -1,6 +1,6 @@
 /**
- * The files of tests that are slow by nature, and why: `bun run test` leaves them out; `--all` runs them, and so does the
- * name of a file or folder. How a request, a mail or a delivery is answered is proven in the other files as well.
+ * The files of tests that are slow by nature, and why: `bun run test` leaves them out. `--all` runs them, and so does
+ * the name of a file or folder. How a request, a mail or a delivery is answered is proven in the other files as well.
  */
 export const SLOW: Record<string, string[]> = {
   'whole processes that are killed, starved, or started in many ways': [
