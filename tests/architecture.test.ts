@@ -41,7 +41,7 @@ const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
   [
     'the pool',
     /^base\/db\/pool$/,
-    /^(main|cli|operate\/(doctor\/open|start\/database|backup\/export-organization|import\/import-organization)|mail\/inlets\/take-mail|http\/admission\/(authenticate|credentials|key-audit))$|^(desk\/tickets\/code|delivery\/(outbox\/wake|events\/notices))$/,
+    /^(main|cli|operate\/(doctor\/open|start\/database|backup\/export-organization|import\/import-organization)|mail\/inlets\/take-mail|http\/admission\/(authenticate|credentials|key-audit))$|^(desk\/(tickets\/code|deeds\/deeds)|delivery\/(outbox\/wake|events\/notices))$/,
   ],
   [
     'transactions without a scope',

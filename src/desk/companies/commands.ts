@@ -11,6 +11,7 @@ import { takeFromContacts, takeFromTickets } from '../contacts/tickets'
 import { wordsOfCustom } from '../custom/custom-words'
 import type { Custom } from '../custom/model'
 import { changedCustom } from '../custom/values'
+import { type Deed, doOrBegin, endOf, STEP, within } from '../deeds/deeds'
 import type { CompanyByExternalId, CompanyChanges, CompanyWithDetails, NewCompany } from './model'
 import { getCompany, lockCompany } from './queries'
 
@@ -95,17 +96,26 @@ async function findLocked(scope: Scope, id: string): Promise<boolean> {
  * Deletes a company. Its contacts and tickets stay, unlinked; an event tells of each contact, none of the tickets.
  * @throws COMPANY_NOT_FOUND
  */
-export function deleteCompany(scope: Scope, id: string): Promise<void> {
-  return inTransaction(scope, async (scope) => {
-    const { db, organization_id } = scope
+export async function deleteCompany(scope: Scope, id: string): Promise<void> {
+  const begun = await inTransaction(scope, async (scope) => {
     await lockCompany(scope, id)
-    const data = await getCompany(scope, id)
-    await takeFromTickets(scope, 'company', { id, name: data.name })
-    const unlinked = await takeFromContacts(scope, id)
-    await db.delete(companies).where(and(eq(companies.organization_id, organization_id), eq(companies.id, id)))
-    await publishContacts(scope, unlinked, id)
-    await publish(scope, [{ type: 'company.deleted', data }])
+    return doOrBegin(scope, { kind: 'delete company', subject_id: id, source_ids: [] }, deleteSome, [])
   })
+  if (begun && !scope.after_commit) await within(endOf(begun.id))
+}
+
+/** A step of it. */
+export async function deleteSome(scope: Scope, { subject_id: id }: Pick<Deed, 'subject_id'>): Promise<boolean> {
+  if (!(await findLocked(scope, id))) return true
+  const { db, organization_id } = scope
+  const data = await getCompany(scope, id)
+  if (!(await takeFromTickets(scope, 'company', { id, name: data.name }))) return false
+  const unlinked = await takeFromContacts(scope, id)
+  await publishContacts(scope, unlinked, id)
+  if (unlinked.length === STEP) return false
+  await db.delete(companies).where(and(eq(companies.organization_id, organization_id), eq(companies.id, id)))
+  await publish(scope, [{ type: 'company.deleted', data }])
+  return true
 }
 
 /** The columns of custom fields. */

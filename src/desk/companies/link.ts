@@ -5,32 +5,36 @@ import { ZERO_ID } from '../../base/db/columns'
 import { inTransaction, type Scope } from '../../base/scope'
 import { publishContacts } from '../contacts/commands'
 import { giveCompanyToTickets } from '../contacts/tickets'
-import { type CompanyRef, shareCompany } from './queries'
+import { endOf, STEP, within } from '../deeds/deeds'
+import { shareCompany } from './queries'
 
-/** Contacts in memory at a time. */
+/** Contacts that are read at a time. */
 const BATCH = 2000
 
 /**
  * Links every contact without a company whose address belongs to this one, and gives the company to those of their
  * tickets that have none. Of several addresses the first that belongs to any company counts. A contact whose address
- * belongs to another company by a longer domain is left to that one.
+ * belongs to another company by a longer domain is left to that one. It goes in short transactions: what was
+ * interrupted is finished by the next call.
  * @throws COMPANY_NOT_FOUND
  */
-export function linkContacts(scope: Scope, company_id: string): Promise<{ linked: number }> {
-  return inTransaction(scope, async (scope) => {
-    const company = await shareCompany(scope, company_id)
-    const ownerOf = ownersOf(await companiesWithDomains(scope))
-    let linked = 0
-    for (let after = ZERO_ID; ; ) {
-      const contacts = await unlinkedContacts(scope, after)
-      const last = contacts.at(-1)
-      if (!last) return { linked }
-      after = last.id
-      const owned = contacts.filter(({ emails }) => emails.map(ownerOf).find((owner) => owner) === company_id)
-      const own = owned.map(({ id }) => id)
-      linked += await link(scope, own, company)
-    }
+export async function linkContacts(scope: Scope, company_id: string): Promise<{ linked: number }> {
+  const ownerOf = await inTransaction(scope, async (scope) => {
+    await shareCompany(scope, company_id)
+    return ownersOf(await companiesWithDomains(scope))
   })
+  let linked = 0
+  for (let after = ZERO_ID; ; ) {
+    const contacts = await unlinkedContacts(scope, after)
+    const last = contacts.at(-1)
+    if (!last) return { linked }
+    after = last.id
+    const owned = contacts.filter(({ emails }) => emails.map(ownerOf).find((owner) => owner) === company_id)
+    const own = owned.map(({ id }) => id)
+    for (let start = 0; start < own.length; start += STEP) {
+      linked += await link(scope, own.slice(start, start + STEP), company_id)
+    }
+  }
 }
 
 /** The companies that own addresses, oldest first. */
@@ -52,22 +56,26 @@ function unlinkedContacts({ sql, organization_id }: Scope, after: string) {
     order by id limit ${BATCH}`
 }
 
-/** @returns how many of the contacts still had no company */
-async function link(scope: Scope, ids: string[], company: CompanyRef): Promise<number> {
-  if (ids.length === 0) return 0
-  const { sql, organization_id } = scope
-  const [unlinked, locked_at] = await withChangeTime(
-    sql,
-    sql<{ id: string }[]>`
-      select id from contacts
-      where organization_id = ${organization_id} and company_id is null and id = any(${ids}::uuid[])
-      order by id for no key update`,
-  )
-  const linked = unlinked.map(({ id }) => id)
-  await sql`
-    update contacts set company_id = ${company.id}, updated_at = ${locked_at}
-    where organization_id = ${organization_id} and id = any(${linked}::uuid[])`
-  await giveCompanyToTickets(scope, linked, company)
-  await publishContacts(scope, linked, null)
-  return linked.length
+/** Links some contacts in one transaction. @returns how many of them still had no company @throws COMPANY_NOT_FOUND */
+async function link(outer: Scope, ids: string[], company_id: string): Promise<number> {
+  const { count, begun } = await inTransaction(outer, async (scope) => {
+    const company = await shareCompany(scope, company_id)
+    const { sql, organization_id } = scope
+    const [unlinked, locked_at] = await withChangeTime(
+      sql,
+      sql<{ id: string }[]>`
+        select id from contacts
+        where organization_id = ${organization_id} and company_id is null and id = any(${ids}::uuid[])
+        order by id for no key update`,
+    )
+    const linked = unlinked.map(({ id }) => id)
+    await sql`
+      update contacts set company_id = ${company.id}, updated_at = ${locked_at}
+      where organization_id = ${organization_id} and id = any(${linked}::uuid[])`
+    const begun = await giveCompanyToTickets(scope, linked, company)
+    await publishContacts(scope, linked, null)
+    return { count: linked.length, begun }
+  })
+  if (begun && !outer.after_commit) await within(endOf(begun.id))
+  return count
 }

@@ -85,5 +85,5 @@ export const companyRoutes = new Elysia({
   .post('/companies/:company_id/link-contacts', ({ scope, params }) => data(linkContacts(scope, params.company_id)), {
     params: path('company_id'),
     response: one(Linked),
-    detail: { summary: 'Link matching contacts', permission: 'companies:write', idempotency: 'with the change' },
+    detail: { summary: 'Link matching contacts', permission: 'companies:write', idempotency: 'afterwards' },
   })

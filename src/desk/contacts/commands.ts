@@ -3,13 +3,14 @@ import { holdExternalId, requireFree } from '../../base/external-ids'
 import { inTransaction, type Scope } from '../../base/scope'
 import { findSubscribers, type NewEvent, publish } from '../../delivery/webhooks/publish'
 import { changedCustom, customChanges } from '../custom/values'
+import { type Deed, doOrBegin, endOf, within } from '../deeds/deeds'
 import { requireContactsFree } from '../holds/holds'
 import { deleteContactRow } from '../privacy/delete-contact-row'
 import { addressesAfter } from './contact-addresses'
 import { areOther, asStoredId, type ContactFields, insertContact, lockContacts, writeContact } from './contact-rows'
 import type { ContactByExternalId, ContactChanges, ContactWithTickets, NewContact } from './model'
 import { contactNotFound, findByAddress, getContact, getContacts } from './queries'
-import { giveCompanyToTickets, takeFromTickets } from './tickets'
+import { giveCompanyToTickets, takeFromParticipants, takeFromTickets } from './tickets'
 
 /** Contacts that are read and published by one statement each. */
 const PUBLISH_BATCH = 500
@@ -119,17 +120,29 @@ function completed(fields: Omit<ContactChanges, 'external_id'>, external_id: str
 
 /**
  * Deletes a contact. Its tickets stay without a contact, its messages keep their sender, its email is free again.
- * @throws CONTACT_NOT_FOUND, ON_HOLD
+ * @throws CONTACT_NOT_FOUND, ON_HOLD; SERVICE_UNAVAILABLE as `mergeContacts`
  */
-export function deleteContact(scope: Scope, id: string): Promise<void> {
-  return inTransaction(scope, async (scope) => {
-    await lockContacts(scope, [id])
+export async function deleteContact(scope: Scope, id: string): Promise<void> {
+  const begun = await inTransaction(scope, async (scope) => {
+    const { contacts } = await lockContacts(scope, [id])
+    if (!contacts.has(id)) throw await contactNotFound(scope, id)
     await requireContactsFree(scope, [id])
-    const contact = await getContact(scope, id)
-    await takeFromTickets(scope, 'contact', { id, name: contact.name, email: contact.email })
-    await deleteContactRow(scope, id)
-    await publish(scope, [{ type: 'contact.deleted', data: contact }])
+    return doOrBegin(scope, { kind: 'delete contact', subject_id: id, source_ids: [] }, deleteSome, [id])
   })
+  if (begun && !scope.after_commit) await within(endOf(begun.id))
+}
+
+/** A step of a deletion. */
+export async function deleteSome(scope: Scope, deed: Deed): Promise<boolean> {
+  const { subject_id: id } = deed
+  await lockContacts(scope, [id], deed)
+  const [contact] = await getContacts(scope, [id])
+  if (!contact) return true
+  if (!(await takeFromTickets(scope, 'contact', { id, name: contact.name, email: contact.email }))) return false
+  if (!(await takeFromParticipants(scope, [id], null))) return false
+  await deleteContactRow(scope, id)
+  await publish(scope, [{ type: 'contact.deleted', data: contact }])
+  return true
 }
 
 /** Publishes contacts whose company changed, in the transaction of that change. @param company_id the company before */

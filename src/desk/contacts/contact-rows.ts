@@ -8,6 +8,7 @@ import { isUuid } from '../../base/shapes/ids'
 import { wordsOfCustom } from '../custom/custom-words'
 import type { Custom } from '../custom/model'
 import { changedCustom } from '../custom/values'
+import { busy, type Deed } from '../deeds/deeds'
 import { findCompanyOf } from './company'
 import { type Address, addressesAfter, addressesOf, writeAddresses } from './contact-addresses'
 import type { NewContact } from './model'
@@ -24,28 +25,36 @@ export type ContactFields = {
   addresses: Address[]
 }
 
+type Marked = { id: string; deed_id: string | null }
+
 /**
  * Locks contacts against other changes and tickets that are made for them, but not against participants that begin to
  * refer to them. In one order, so that two transactions never wait for each other.
+ * @param deed the deed that may write to those that are marked by it
  * @returns those that exist, and the time from which they are locked
+ * @throws SERVICE_UNAVAILABLE for those that another deed works on
  */
 export async function lockContacts(
   scope: Scope,
   ids: string[],
+  deed?: Pick<Deed, 'id'>,
 ): Promise<{ contacts: Map<string, ContactFields>; locked_at: string }> {
   const { sql, organization_id } = scope
   // A second statement reads the addresses, because one that waited for a lock reads other tables as they were before.
   const [[rows, locked_at], addresses] = await together([
     withChangeTime(
       sql,
-      sql<(Omit<ContactFields, 'addresses'> & { id: string })[]>`
-        select id, name, phone, company_id, notes, external_id, custom from contacts
+      sql<(Omit<ContactFields, 'addresses'> & Marked)[]>`
+        select id, deed_id, name, phone, company_id, notes, external_id, custom from contacts
         where organization_id = ${organization_id} and id = any(${ids}::uuid[])
         order by id for no key update`,
     ),
     addressesOf(scope, ids),
   ])
-  const contacts = rows.map(({ id, ...fields }) => [id, { ...fields, addresses: addresses.get(id) ?? [] }] as const)
+  if (rows.some(({ deed_id }) => deed_id !== null && deed_id !== deed?.id)) throw busy()
+  const contacts = rows.map(
+    ({ id, deed_id: _, ...fields }) => [id, { ...fields, addresses: addresses.get(id) ?? [] }] as const,
+  )
   return { contacts: new Map(contacts), locked_at }
 }
 

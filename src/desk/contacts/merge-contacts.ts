@@ -8,48 +8,65 @@ import { isUuid } from '../../base/shapes/ids'
 import { publish } from '../../delivery/webhooks/publish'
 import type { Custom } from '../custom/model'
 import { isWithinLimits } from '../custom/values'
+import { type Deed, doOrBegin, endOf, within } from '../deeds/deeds'
 import { requireContactsFree } from '../holds/holds'
 import { type Address, addressesAfter } from './contact-addresses'
 import { type ContactFields, lockContacts, writeContact } from './contact-rows'
 import type { ContactMerge, ContactWithTickets } from './model'
 import { contactNotFound, getContact, getContacts } from './queries'
-import { giveTicketsTo } from './tickets'
+import { giveTicketsTo, takeFromParticipants } from './tickets'
 
 /**
  * Makes the addresses, tickets and participations of other contacts those of this one, and deletes the others. What it
  * lacks it gets from them, in the order given. Tickets keep their company.
  * @throws CONTACT_NOT_FOUND; ON_HOLD for a source; VALIDATION_ERROR for itself, and for too many addresses or custom
- *   fields
+ *   fields; SERVICE_UNAVAILABLE while another deed works on one of them, and when it takes long: it goes on
  */
-export function mergeContacts(scope: Scope, id: string, { source_ids }: ContactMerge): Promise<ContactWithTickets> {
+export async function mergeContacts(
+  scope: Scope,
+  id: string,
+  { source_ids }: ContactMerge,
+): Promise<ContactWithTickets> {
   const ids = [...new Set(source_ids.map((source) => (isUuid(source) ? source.toLowerCase() : source)))]
   if (ids.includes(id)) throw fieldError('VALIDATION_ERROR', '/source_ids', 'must not have the contact itself')
-  return inTransaction(scope, async (scope) => {
-    const { contacts, locked_at } = await lockContacts(scope, [id, ...ids.filter(isUuid)])
-    const before = contacts.get(id)
-    if (!before) throw await contactNotFound(scope, id)
+  const begun = await inTransaction(scope, async (scope) => {
+    const { contacts } = await lockContacts(scope, [id, ...ids.filter(isUuid)])
+    if (!contacts.has(id)) throw await contactNotFound(scope, id)
     const missing = ids.filter((source) => !contacts.has(source))
     if (missing.length > 0) throw unknownIds('CONTACT_NOT_FOUND', '/source_ids', missing)
     await requireContactsFree(scope, ids)
-    const sources = ids.map((source) => contacts.get(source)!)
-    const after = merged(before, sources)
-    const last_states = await getContacts(scope, ids)
-    const target = { id, name: before.name, email: before.addresses[0]!.email }
-    await giveTicketsTo(scope, last_states, target)
-    await replaceRows(scope, id, ids, after.external_id)
-    await writeContact(scope, id, before, after, { locked_at })
-    const contact = await getContact(scope, id)
-    const by_id = new Map(last_states.map((source) => [source.id, source]))
-    await publish(scope, [
-      { type: 'contact.updated', data: contact },
-      ...ids.map((source) => {
-        return { type: 'contact.deleted', data: { ...by_id.get(source)!, merged_into: { id } } } as const
-      }),
-    ])
     const resource = { type: 'contact', id } as const
     await audit(scope, { action: 'contact.merged', resource, changes: changesOf(null, { source_ids: ids }) })
-    return contact
+    const deed = { kind: 'merge contacts', subject_id: id, source_ids: ids } as const
+    return doOrBegin(scope, deed, mergeSome, [id, ...ids])
   })
+  if (begun) await within(endOf(begun.id))
+  return getContact(scope, id)
+}
+
+/** A step of a merge. The last one writes the target, deletes the sources, and publishes both. */
+export async function mergeSome(scope: Scope, deed: Deed): Promise<boolean> {
+  const { subject_id: id, source_ids: ids } = deed
+  const { contacts, locked_at } = await lockContacts(scope, [id, ...ids], deed)
+  const before = contacts.get(id)
+  const sources = ids.flatMap((source) => contacts.get(source) ?? [])
+  if (!before || sources.length < ids.length) return true
+  const after = merged(before, sources)
+  const last_states = await getContacts(scope, ids)
+  const target = { id, name: before.name, email: before.addresses[0]!.email }
+  if (!(await giveTicketsTo(scope, last_states, target))) return false
+  if (!(await takeFromParticipants(scope, ids, id))) return false
+  await replaceRows(scope, id, ids, after.external_id)
+  await writeContact(scope, id, before, after, { locked_at })
+  const contact = await getContact(scope, id)
+  const by_id = new Map(last_states.map((source) => [source.id, source]))
+  await publish(scope, [
+    { type: 'contact.updated', data: contact },
+    ...ids.map((source) => {
+      return { type: 'contact.deleted', data: { ...by_id.get(source)!, merged_into: { id } } } as const
+    }),
+  ])
+  return true
 }
 
 /** What a contact is after others were merged into it. @throws VALIDATION_ERROR for too many addresses or fields */

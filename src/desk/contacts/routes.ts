@@ -91,10 +91,10 @@ export const contactRoutes = new Elysia({ tags: ['Contacts'], detail: { about: '
       detail: {
         summary: 'Merge contacts',
         description:
-          'Addresses, tickets and participations of the sources become those of this contact, and what it lacks of phone, company, notes and external id comes from them. The sources are then 404 with `merged_into`. It cannot be undone.',
+          'Addresses, tickets and participations of the sources become those of this contact, and what it lacks of phone, company, notes and external id comes from them. The sources are then 404 with `merged_into`. It cannot be undone. With thousands of tickets it goes on after 25 seconds, with a 503: until it ends other writes to these contacts get that, too.',
         permission: 'contacts:write',
         codes: ['ON_HOLD'],
-        idempotency: 'with the change',
+        idempotency: 'afterwards',
       },
     },
   )

@@ -12,6 +12,7 @@ import { DeadlockError, violates } from '../../base/db/violations'
 import { ApiError } from '../../base/errors'
 import { inTransaction, type Scope } from '../../base/scope'
 import { type NewEvent, publish, type Subscriber } from '../../delivery/webhooks/publish'
+import { requireNotErased } from '../deeds/deeds'
 import { type ContactRef, getContacts } from './queries'
 import { searchText } from './search-text'
 
@@ -54,11 +55,18 @@ export function findOrCreateContacts(
   })
 }
 
-function findContacts({ sql, organization_id }: Scope, keys: string[]): Promise<KnownContact[]> {
-  return sql<KnownContact[]>`
-    select c.id, c.name, c.email, c.company_id, a.email_key from contact_addresses a
+/** @throws SERVICE_UNAVAILABLE for one that is being erased: its mail waits, and becomes a new contact's */
+async function findContacts(scope: Scope, keys: string[]): Promise<KnownContact[]> {
+  const { sql, organization_id } = scope
+  const contacts = await sql<(KnownContact & { deed_id: string | null })[]>`
+    select c.deed_id, c.id, c.name, c.email, c.company_id, a.email_key from contact_addresses a
     join contacts c on c.organization_id = ${organization_id} and c.id = a.contact_id
     where a.organization_id = ${organization_id} and a.email_key = any(${keys}::text[])`
+  await requireNotErased(
+    scope,
+    contacts.map(({ deed_id }) => deed_id),
+  )
+  return contacts.map(({ deed_id: _, ...contact }) => contact)
 }
 
 /**

@@ -11,6 +11,7 @@ import { forgetCustomer, newCustomerToken } from '../../http/admission/customer-
 import { hashKey } from '../../http/admission/key-format'
 import { isPerson } from '../../http/request/permissions'
 import { contactNotFound } from '../contacts/queries'
+import { busy } from '../deeds/deeds'
 import type { ContactToken, NewContactToken } from './model'
 
 const BATCH = 1000
@@ -20,9 +21,10 @@ export function createToken(scope: Scope, contact_id: string, input: NewContactT
   const { ttl_seconds = 900, scope: shows = 'own' } = input
   return inTransaction(scope, async (scope) => {
     const { sql, organization_id, actor } = scope
-    const [contact] = await sql<{ company_id: string | null }[]>`
-      select company_id from contacts where organization_id = ${organization_id} and id = ${contact_id} for key share`
+    const [contact] = await sql<{ company_id: string | null; deed_id: string | null }[]>`
+      select company_id, deed_id from contacts where organization_id = ${organization_id} and id = ${contact_id} for key share`
     if (!contact) throw await contactNotFound(scope, contact_id)
+    if (contact.deed_id !== null) throw busy()
     if (shows === 'company' && contact.company_id === null) {
       throw fieldError('VALIDATION_ERROR', '/scope', 'company needs a contact that has one')
     }

@@ -1,7 +1,7 @@
 /**
- * Erases what tickets say, with what merges have brought to them; their contacts stay. Rows go in the caller's
- * transaction. Events and stored answers are found by the ids of what they tell of, which takes a walk over all of
- * them: the ids are noted with the rows, and the walk follows, also after a crash.
+ * Erases what tickets say, with what merges have brought to them; their contacts stay. The decision notes the ids of
+ * all that belongs to them. Short transactions follow, also after a crash: rows go, and a walk over all events and
+ * stored answers finds by the ids what tells of them.
  */
 import { newId } from '../../base/db/columns'
 import type { Scope } from '../../base/scope'
@@ -13,22 +13,32 @@ import { idsOf, isNamedIn } from './traces'
 /** Erasures whose events one walk erases. */
 const ERASURES = 50
 
-/** Erases tickets that the caller has locked, together with those that were merged into them. */
+/**
+ * Decides in the caller's transaction, which has locked them, that tickets are erased together with those that were
+ * merged into them. `finishErasures` does it.
+ */
 export async function eraseConversations(scope: Scope, ticket_ids: string[]): Promise<void> {
   const { sql, organization_id } = scope
   const tickets = await sql<{ id: string }[]>`
     select id from tickets where organization_id = ${organization_id}
       and (id = any(${ticket_ids}::uuid[]) or merged_into_id = any(${ticket_ids}::uuid[]))
     order by id`
-  const all = tickets.map(({ id }) => id)
-  const ids = [...all, ...(await idsOf(scope, all))]
-  await sql`
-    insert into retention_erasures (organization_id, id, ids) values (${organization_id}, ${newId()}, ${ids}::uuid[])`
-  await eraseLedgerOf(scope, all)
-  await eraseTickets(scope, all)
+  await noteErased(
+    scope,
+    tickets.map(({ id }) => id),
+  )
 }
 
-/** Leaves of events and stored answers that tell of erased tickets ids only. */
+/** Notes the ids of tickets that are erased, and of what belongs to them. @returns the id of the note */
+export async function noteErased(scope: Scope, tickets: string[]): Promise<string> {
+  const { sql, organization_id } = scope
+  const [id, ids] = [newId(), [...tickets, ...(await idsOf(scope, tickets))]]
+  await sql`
+    insert into retention_erasures (organization_id, id, ids) values (${organization_id}, ${id}, ${ids}::uuid[])`
+  return id
+}
+
+/** Erases the tickets that were noted, in short transactions, and leaves of events and answers about them ids only. */
 export async function finishErasures(scope: Scope): Promise<void> {
   const { sql, organization_id } = scope
   for (;;) {
@@ -36,6 +46,11 @@ export async function finishErasures(scope: Scope): Promise<void> {
       select id, ids from retention_erasures where organization_id = ${organization_id} order by id limit ${ERASURES}`
     if (rows.length === 0) return
     const ids = rows.flatMap(({ ids }) => ids)
+    const tickets = await sql<{ id: string }[]>`
+      select id from tickets where organization_id = ${organization_id} and id = any(${ids}::uuid[]) order by id`
+    const noted = tickets.map(({ id }) => id)
+    await eraseLedgerOf(scope, noted)
+    await eraseTickets(scope, noted)
     const isIn = isNamedIn(new Set(ids))
     await eraseAnswers(scope, { isIn, contact_ids: [] })
     await eraseEvents(scope, { isIn, ids, contact_ids: [], address_like: [] })

@@ -28,10 +28,16 @@ export async function eraseElsewhere(scope: Scope, traces: Traces): Promise<Eras
   await sql`
     delete from sender_rules
     where organization_id = ${organization_id} and sender_key = any(${traces.email_keys}::text[])`
-  await sql`
-    delete from participants
-    where organization_id = ${organization_id}
-      and (email_key = any(${traces.email_keys}::text[]) or contact_id = ${traces.contact_id})`
+  for (let count = STEP; count === STEP; ) {
+    ;({ count } = await sql`
+      delete from participants
+      where organization_id = ${organization_id} and id = any(array(
+        select p.id from participants p
+        where p.organization_id = ${organization_id}
+          and (p.email_key = any(${traces.email_keys}::text[]) or p.contact_id = ${traces.contact_id})
+        order by p.id limit ${STEP}
+      ))`)
+  }
   return erased
 }
 

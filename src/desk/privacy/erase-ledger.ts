@@ -23,13 +23,17 @@ export async function eraseLedger(scope: Scope, traces: Traces): Promise<void> {
   await eraseRefused(scope, traces)
 }
 
-/** Erases the mail that became tickets or joined them, in the caller's transaction. */
-export async function eraseLedgerOf(scope: Scope, tickets: string[]): Promise<void> {
+/** Erases the mail that became tickets or joined them. */
+export function eraseLedgerOf(scope: Scope, tickets: string[]): Promise<void> {
   const { sql, organization_id } = scope
-  const rows = await sql<Row[]>`
-    select id, ticket_id, from_email, envelope_sender, recipients, storage_key from inbound_messages
-    where organization_id = ${organization_id} and outcome <> 'pending' and ticket_id = any(${tickets}::uuid[])`
-  if (rows.length > 0) await eraseRows(scope, rows)
+  return walk(
+    (after) => sql<Row[]>`
+      select id, ticket_id, from_email, envelope_sender, recipients, storage_key from inbound_messages
+      where organization_id = ${organization_id} and outcome <> 'pending' and ticket_id = any(${tickets}::uuid[])
+        and id > ${after}
+      order by id limit ${STEP}`,
+    (rows) => inTransaction(scope, (inner) => eraseRows(inner, rows)),
+  )
 }
 
 function eraseTaken(scope: Scope, { tickets, isAddress }: Traces): Promise<void> {

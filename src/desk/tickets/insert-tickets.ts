@@ -6,6 +6,7 @@ import { isOneOf } from '../../base/db/few-rows'
 import { insertRows } from '../../base/db/insert-rows'
 import { type AuditRow, type Scope, together } from '../../base/scope'
 import { wordsOfCustom } from '../custom/custom-words'
+import { requireNotErased } from '../deeds/deeds'
 import { messageEntry } from '../messages/add-messages'
 import type { DraftWithId } from '../messages/draft'
 import { insertMessages, showNew } from '../messages/insert-messages'
@@ -69,16 +70,21 @@ export async function lockNamed(
  * Locks contacts for new tickets. Companies do not change below such a lock.
  * @param ids not none
  * @returns the companies of those that exist, or that it could lock
+ * @throws SERVICE_UNAVAILABLE for one that is being erased
  */
 export async function lockContacts(
   { sql, organization_id }: Pick<Scope, 'sql' | 'organization_id'>,
   ids: string[],
   locked_rows: LockedRows,
 ): Promise<Map<string, string | null>> {
-  const contacts = await sql<{ id: string; company_id: string | null }[]>`
-    select id, company_id from contacts
+  const contacts = await sql<{ id: string; company_id: string | null; deed_id: string | null }[]>`
+    select id, company_id, deed_id from contacts
     where organization_id = ${organization_id} and id ${isOneOf(sql, ids)}
     order by id for share ${locked_rows === 'leave out' ? sql`skip locked` : sql``}`
+  await requireNotErased(
+    { sql, organization_id },
+    contacts.map(({ deed_id }) => deed_id),
+  )
   return new Map(contacts.map(({ id, company_id }) => [id, company_id]))
 }
 

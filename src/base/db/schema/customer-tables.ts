@@ -14,7 +14,7 @@ import {
   tenant,
   withWords,
 } from './table-parts'
-import { CONTACT_TOKEN_SCOPES } from './word-lists'
+import { ACTOR_TYPES, CONTACT_TOKEN_SCOPES, DEED_KINDS } from './word-lists'
 
 export const companies = distributedTable(
   'companies',
@@ -60,6 +60,8 @@ export const contacts = distributedTable(
     notes: text(),
     /** As of a company. */
     external_id: text(),
+    /** The deed that works on it (`deeds`): until it ends nobody else writes to it. */
+    deed_id: uuid(),
     /** Name and addresses in lower case and without accents, for the substring search. */
     search: text().notNull(),
     ...customFields(),
@@ -80,6 +82,34 @@ export const contacts = distributedTable(
     // With `search` as an included column: a search without a trigram reads this index instead of the rows.
     index('contacts_list').on(table.organization_id, table.id),
     reference('contacts_company', [table.organization_id, table.company_id], companies),
+  ],
+)
+
+/**
+ * Work on contacts and companies that goes in many short transactions, and is not done yet. It ends by itself, also
+ * after a crash (`desk/deeds`).
+ */
+export const deeds = distributedTable(
+  'deeds',
+  {
+    ...tenant(),
+    kind: text({ enum: DEED_KINDS }).notNull(),
+    /** The contact or company. */
+    subject_id: uuid().notNull(),
+    /** Contacts that are merged into it, or get it. */
+    source_ids: uuid().array().notNull().default(sql`'{}'`),
+    /** Who began it, as timelines name them. */
+    actor_type: text({ enum: ACTOR_TYPES }).notNull(),
+    actor_id: uuid(),
+    actor_name: text(),
+    /** When another process goes on with it, unless it is done by then. */
+    run_at: instant().notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.id] }),
+    index('deeds_run').on(table.run_at),
+    check('deeds_kind', isOneOf(table.kind, DEED_KINDS)),
+    check('deeds_actor_type', isOneOf(table.actor_type, ACTOR_TYPES)),
   ],
 )
 

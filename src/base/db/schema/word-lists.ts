@@ -43,6 +43,13 @@ export const SCANS = ['clean', 'infected', 'pending', 'skipped'] as const
 export const WEBHOOK_STATUSES = ['active', 'failed'] as const
 export const DELIVERY_STATUSES = ['pending', 'retrying', 'success', 'failed', 'cancelled'] as const
 export const OUTBOX_KINDS = ['webhook', 'email', 'inbound', 'letter'] as const
+export const DEED_KINDS = [
+  'merge contacts',
+  'erase contact',
+  'delete contact',
+  'delete company',
+  'give company',
+] as const
 /** Authors of drafts. */
 export const AUTHOR_TYPES = ['user', 'api_key'] as const
 export const ACTOR_TYPES = ['user', 'api_key', 'contact', 'system'] as const
