@@ -171,6 +171,7 @@ create table contacts (
   external_id text,
   custom jsonb default '{}'::jsonb not null,
   custom_words uuid[],
+  deed_id uuid,
   constraint contacts_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint contacts_company_fk FOREIGN KEY (organization_id, company_id) REFERENCES companies(organization_id, id) ON DELETE SET NULL (company_id),
   constraint contacts_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id)
@@ -189,6 +190,22 @@ CREATE TRIGGER contacts_come_and_go AFTER INSERT OR DELETE ON contacts FOR EACH 
 CREATE TRIGGER contacts_primary_address_changed AFTER UPDATE OF email, email_key ON contacts FOR EACH ROW WHEN (((old.email_key <> new.email_key) OR (old.email <> new.email))) EXECUTE FUNCTION keep_primary_address();
 CREATE TRIGGER contacts_primary_address_made AFTER INSERT ON contacts FOR EACH ROW EXECUTE FUNCTION keep_primary_address();
 CREATE TRIGGER contacts_search_fits BEFORE INSERT OR UPDATE OF search ON contacts FOR EACH ROW WHEN ((octet_length(new.search) > 2400)) EXECUTE FUNCTION cut_search();
+
+create table deeds (
+  organization_id uuid not null,
+  id uuid not null,
+  kind text not null,
+  subject_id uuid not null,
+  source_ids uuid[] default '{}'::uuid[] not null,
+  actor_type text not null,
+  actor_id uuid,
+  actor_name text,
+  run_at timestamp with time zone not null,
+  constraint deeds_organization_id_id_pk PRIMARY KEY (organization_id, id),
+  constraint deeds_actor_type CHECK ((actor_type = ANY (ARRAY['user'::text, 'api_key'::text, 'contact'::text, 'system'::text]))),
+  constraint deeds_kind CHECK ((kind = ANY (ARRAY['merge contacts'::text, 'erase contact'::text, 'delete contact'::text, 'delete company'::text, 'give company'::text])))
+);
+CREATE INDEX deeds_run ON deeds USING btree (run_at);
 
 create table deliveries (
   organization_id uuid not null,

@@ -35,7 +35,7 @@ const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
   [
     'commands',
     /\/commands$/,
-    /^(cli|operate\/start\/(jobs|account-commands)|mail\/.*|.*\/(routes|commands|create-ticket|match-person|bulk|memberships|link|first|closed|apply|bring-participants|split)|operate\/import\/import-messages)$/,
+    /^(cli|operate\/start\/(jobs|deed-works|account-commands)|mail\/.*|.*\/(routes|commands|create-ticket|match-person|bulk|memberships|link|first|closed|apply|bring-participants|split)|operate\/import\/import-messages)$/,
   ],
   // Entrances and admission; the last two use the connection beside the pool (`shortConnection`).
   [

@@ -69,7 +69,7 @@ export async function getCompany(scope: Scope, id: string): Promise<CompanyWithD
   return company
 }
 
-export type CompanyRef = { id: string; name: string }
+type CompanyRef = { id: string; name: string }
 
 /** The fields that a request may change, as they are stored. */
 type StoredCompany = Pick<

@@ -1,8 +1,7 @@
 /**
- * Work on contacts and companies of any size. It goes in steps, each of which is one short transaction that leaves a
- * right state and can be repeated. The transaction that begins a deed does as much as one step may; what is left stands
- * in a row of `deeds`, and ends by itself, whatever becomes of the request: in this process, or in another one when this
- * process has died.
+ * Does work on contacts and companies of any size. Each step is one short transaction that leaves a right state and
+ * can be repeated. The transaction that begins a deed does as much as one step may. The rest stands in a row of `deeds`
+ * and ends by itself, in this process, or in another one when this process has died.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inEach, readOfAll } from '../../base/db/all-organizations'
@@ -28,9 +27,9 @@ export type Deed = { id: string; kind: DeedKind; subject_id: string; source_ids:
 type Row = Deed & { actor_type: Actor['type']; actor_id: string | null; actor_name: string | null }
 
 /** Does a part of a deed in the caller's transaction. @returns true when nothing is left */
-export type Step = (scope: Scope, deed: Deed) => Promise<boolean>
+type Step = (scope: Scope, deed: Deed) => Promise<boolean>
 /** Does all that is left of a deed, outside any transaction. Whatever it has done already it may do again. */
-export type Work = (scope: Scope, deed: Deed) => Promise<unknown>
+type Work = (scope: Scope, deed: Deed) => Promise<unknown>
 
 /** Deeds that this process works on, by id. */
 const running = new Map<string, Promise<unknown>>()
@@ -211,7 +210,7 @@ export async function goOnWithDeeds({ db, sql }: Connection, works: Record<DeedK
   })
 }
 
-/** Who began a deed, as far as timelines tell. */
+/** Makes the actor who began a deed, as far as timelines tell. */
 function actorOf({ actor_type: type, actor_id: id, actor_name: name }: Row): Actor {
   if (id === null || name === null) return SYSTEM
   if (type === 'api_key') return { type, id, name, email: null, permissions: new Set() }

@@ -48,8 +48,6 @@ const JOBS: CronJob[] = [
   { name: 'fold ticket counts', pattern: '*/5 * * * * *', run: foldTicketCounts },
   { name: 'fold tallies', pattern: '*/2 * * * * *', run: foldTallies },
   { name: 'fold time totals', pattern: '4-59/5 * * * * *', run: foldTimeTotals },
-  { name: 'fill companies of time entries', pattern: '1-59/3 * * * * *', run: fillCompanies },
-  { name: 'fill search documents', pattern: '*/3 * * * * *', run: fillDocuments },
   { name: 'finish deeds', pattern: '2-59/5 * * * * *', run: finishDeeds },
   { name: 'sweep deliveries', pattern: '15 * * * * *', run: (c) => sweepDeliveries(c, config.DELIVERY_HOLD_DAYS) },
   { name: 'end waits for mailboxes', pattern: '35 * * * * *', run: endWaits },

@@ -98,7 +98,7 @@ export const deeds = distributedTable(
     subject_id: uuid().notNull(),
     /** Contacts that are merged into it, or get it. */
     source_ids: uuid().array().notNull().default(sql`'{}'`),
-    /** Who began it, as timelines name them. */
+    /** The person or key that began it, as timelines name them. */
     actor_type: text({ enum: ACTOR_TYPES }).notNull(),
     actor_id: uuid(),
     actor_name: text(),
