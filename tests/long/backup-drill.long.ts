@@ -190,7 +190,8 @@ test('a bucket that is away stops nothing, and when it is back nothing is missin
   // Away for long: the log is given up, and the disk is not filled.
   await server.close()
   await service.call('POST', '/tickets', { subject: 'While it was away for long', contact_id: contact.id })
-  await fillPieces(settings.DATA_DIR, 8)
+  // Mostly empty ones would take nearly nothing.
+  await fillPieces(settings.DATA_DIR, 14, 'full')
   await until('the log is given up', () => readBackupState(settings.DATA_DIR)?.given_up_at !== undefined)
   expect(service.output()).toContain('it is given up')
   expect(await metric(settings, 'deskwire_backup_spool_bytes')).toBeLessThanOrEqual(80 * 1024 * 1024)
@@ -365,11 +366,14 @@ async function metric(settings: Record<string, string>, name: string): Promise<n
 }
 
 /** Completes pieces of the log. */
-async function fillPieces(data_dir: string, count: number) {
+async function fillPieces(data_dir: string, count: number, how: 'full' | 'empty' = 'empty') {
+  const lines = how === 'full' ? 400_000 : 1
   await inDatabase(data_dir, async (sql) => {
-    await sql`create table if not exists filler (n int)`
+    await sql`create table if not exists filler (text text)`
     for (let n = 0; n < count; n++) {
-      await sql`insert into filler values (${n})`
+      await sql`
+        insert into filler
+        select string_agg(md5(random()::text), '') from generate_series(1, ${lines}::int) n group by n / 200`
       await sql`select pg_switch_wal()`
     }
     await sql`drop table filler`
