@@ -38,6 +38,7 @@ export class EventStream {
   /**
    * @param place where the reader stands
    * @param join takes the stream into the feed of its organization, unless that is further on than the place
+   * @param judge ends the stream when its reader has lost the rights
    * @param leave is called once, however the stream ends
    */
   constructor(
@@ -46,7 +47,8 @@ export class EventStream {
     private readonly epoch: string,
     types: EventType[],
     place: Place,
-    private readonly join: (stream: EventStream, place: Place) => boolean,
+    private readonly join: (place: Place) => boolean,
+    private readonly judge: () => Promise<void>,
     private readonly leave: () => void,
   ) {
     this.types = new Set(types)
@@ -70,9 +72,10 @@ export class EventStream {
     )
   }
 
-  /** Ends the stream with an event that says why. */
+  /** Ends the stream with an event that says why, before what is unread. */
   end(code: ErrorCode): void {
     this.#ended ??= code
+    this.#unread.length = 0
     this.#wake()
   }
 
@@ -138,14 +141,16 @@ export class EventStream {
       const asked = { after: place, order, types: [...this.types], filter: this.filter, most: PART }
       const part = await readPart(this.scope, asked)
       for (const step of byteSteps(part.found)) {
-        for (const event of await readItems(this.scope, step)) {
+        const events = await readItems(this.scope, step)
+        await this.judge()
+        for (const event of events) {
           if (this.#ended) return
           yield this.#textOf(event)
         }
       }
       place = part.end
       this.#joined_at = place
-      if (!part.has_more && this.join(this, place)) return
+      if (!part.has_more && this.join(place)) return
     }
   }
 

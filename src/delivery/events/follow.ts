@@ -25,7 +25,7 @@ import { readOrder } from './settled-place'
 const HEADERS = { 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' }
 const STREAMS_OF_CALLER = 10
 const TICK_MS = 1000
-/** How often rights are judged again: the API promises 10 seconds. */
+/** How often rights are judged again while nothing happens: the API promises 10 seconds. */
 const JUDGE_MS = 4000
 const PART = 100
 
@@ -33,7 +33,7 @@ const PART = 100
 type Open = { stream: EventStream; request: Request; scope: Scope; filter: StreamFilter; judged_ms: number }
 
 /** The events of an organization up to a place, and the streams that stand there. */
-type Feed = { scope: Scope; place: Place; streams: Set<EventStream>; reading?: Promise<void>; is_woken: boolean }
+type Feed = { scope: Scope; place: Place; streams: Set<Open>; reading?: Promise<void>; is_woken: boolean }
 
 const all = new Set<Open>()
 const feeds = new Map<string, Feed>()
@@ -61,28 +61,28 @@ export async function openStream(request: Request, scope: Scope, query: StreamFi
   stateOf(request).answered = ended.promise
   const leave = () => {
     all.delete(open)
-    leaveFeed(scope.organization_id, stream)
+    leaveFeed(open)
     unhear?.()
     leavePlaces()
     gauge.set(all.size)
     ended.resolve()
   }
-  const stream = new EventStream(scope, filter, order.epoch, types, place, joinFeed, leave)
+  const stream = new EventStream(scope, filter, order.epoch, types, place, joinFeed, () => judge(open), leave)
   const open: Open = { stream, request, scope, filter, judged_ms: performance.now() }
   all.add(open)
   gauge.set(all.size)
   const { resource_ids } = filter
   const unhear = filter.notices
-    ? hear({ scope: () => open.scope, resource_ids, tell: (text) => stream.tell(text) })
+    ? hear({ scope: () => open.scope, resource_ids, tell: (text) => void judge(open).then(() => stream.tell(text)) })
     : undefined
   ticking ??= setInterval(tick, TICK_MS)
   return new Response(stream.body, { headers: HEADERS })
 
-  function joinFeed(stream: EventStream, at: Place): boolean {
+  function joinFeed(at: Place): boolean {
     const feed = feeds.get(scope.organization_id) ?? newFeed(scope, at)
     // What the feed has yet to read up to there was sent already.
     const is_there = compare(at, feed.place) >= 0
-    if (is_there) feed.streams.add(stream)
+    if (is_there) feed.streams.add(open)
     return is_there
   }
 }
@@ -106,9 +106,10 @@ function newFeed({ db, sql, organization_id }: Scope, place: Place): Feed {
   return feed
 }
 
-function leaveFeed(organization_id: string, stream: EventStream): void {
+function leaveFeed(open: Open): void {
+  const { organization_id } = open.scope
   const feed = feeds.get(organization_id)
-  feed?.streams.delete(stream)
+  feed?.streams.delete(open)
   if (feed?.streams.size === 0) feeds.delete(organization_id)
   if (all.size > 0) return
   clearInterval(ticking)
@@ -140,9 +141,11 @@ async function readNew(feed: Feed): Promise<void> {
 async function readNext(feed: Feed, order: { settled: string }): Promise<boolean> {
   const part = await readPart(feed.scope, { after: feed.place, order, types: FED, filter: {}, most: PART })
   for (const step of byteSteps(part.found)) {
-    for (const event of await readItems(feed.scope, step)) {
+    const events = await readItems(feed.scope, step)
+    await Promise.all([...feed.streams].map(judge))
+    for (const event of events) {
       const texts = new Map()
-      for (const stream of feed.streams) stream.offer(event, texts)
+      for (const { stream } of feed.streams) stream.offer(event, texts)
       feed.place = { place: event.place, nth: event.nth }
     }
   }
@@ -158,7 +161,7 @@ function tick(): void {
     if (is_expired) open.stream.end('TOKEN_EXPIRED')
     else if (performance.now() - open.judged_ms >= JUDGE_MS) void judge(open)
     const feed = feeds.get(open.scope.organization_id)
-    if (feed?.streams.has(open.stream)) open.stream.keep(feed.place)
+    if (feed?.streams.has(open)) open.stream.keep(feed.place)
   }
 }
 
@@ -191,10 +194,10 @@ export async function findPublished(connection: Connection): Promise<void> {
 }
 
 function endAll({ streams }: Feed): void {
-  for (const stream of streams) stream.end('SERVICE_UNAVAILABLE')
+  for (const { stream } of streams) stream.end('SERVICE_UNAVAILABLE')
 }
 
-/** Judges the reader of a stream as another request would be. */
+/** Judges the reader of a stream as another request would be: before events are handed over, and now and then. */
 async function judge(open: Open): Promise<void> {
   open.judged_ms = performance.now()
   try {

@@ -5,6 +5,7 @@ import { endStreams } from '../../../src/delivery/events/follow'
 import { type Client, createOrganization, expectError, startApi, stopApi } from '../../support/api'
 import { createProgram } from '../../support/api-keys'
 import { openReader } from '../../support/event-reader'
+import { createTicket } from '../../support/factories'
 import { withSettings } from '../../support/settings'
 import { emit } from '../../support/webhooks'
 
@@ -129,7 +130,7 @@ test.each([
   ['a token that has expired', 'TOKEN_EXPIRED'],
   ['a service that stops', 'SERVICE_UNAVAILABLE'],
 ])(
-  '%s ends with %s',
+  '%s ends with %s, before the next event',
   async (what, code) => {
     const { admin, agent, addMember } = await createOrganization()
     const key = await createProgram(admin, ['tickets:read', 'contacts:read'])
@@ -144,6 +145,7 @@ test.each([
     else if (what.includes('removed')) await admin.delete(`/users/${member.user_id}`)
     else if (what.includes('expired')) reader.expire()
     else endStreams()
+    if (!/expired|stops/.test(what)) await createTicket(admin)
     expect(await reader.rest()).toEqual([{ event: 'end', data: JSON.stringify({ code }) }])
   },
   15_000,
