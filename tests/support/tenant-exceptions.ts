@@ -54,6 +54,7 @@ export const EXCEPTIONS: Record<string, string[]> = {
     'delivery/events/follow findPublished',
     'desk/tallies/fold-changes fold',
     'delivery/outbox/due-lanes',
+    'desk/deeds/deeds goOnWithDeeds',
     'desk/retention/apply applyRetention',
     'delivery/outbox/lane-faults endWaits',
     'delivery/outbox/lane-faults giveTurns',
