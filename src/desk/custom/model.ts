@@ -9,9 +9,11 @@ export type Custom = Record<string, CustomValue>
 /** The name of a field. */
 export const CUSTOM_KEY = /^[a-z][a-z0-9_]{0,62}$/
 export const MOST_CHARACTERS = 1000
+/** Fields of one thing. */
+export const MOST_FIELDS = 50
 
-const MOST_ITEMS = 50
-const MOST_ITEM_CHARACTERS = 255
+export const MOST_ITEMS = 50
+export const MOST_ITEM_CHARACTERS = 255
 /** Names in one body: of 50 fields each may go, and each of 50 others come. */
 const MOST_GIVEN = 100
 const FAULT = `must be text of at most ${MOST_CHARACTERS} characters, a number, true, false, or a list of at most ${MOST_ITEMS} texts of at most ${MOST_ITEM_CHARACTERS}`

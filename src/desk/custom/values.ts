@@ -1,8 +1,7 @@
 /** Changes, limits and compares custom fields. Pure. */
 import { type Fault, fieldError } from '../../base/errors'
-import type { Custom, CustomGiven, CustomValue } from './model'
+import { type Custom, type CustomGiven, type CustomValue, MOST_FIELDS } from './model'
 
-const MOST_FIELDS = 50
 const MOST_BYTES = 16 * 1024
 
 /**

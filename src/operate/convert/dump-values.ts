@@ -11,32 +11,45 @@ const [BACKSLASH, TAB] = [0x5c, 0x09]
 
 /** Bytes that are collected. */
 export class Bytes {
-  #pieces: Uint8Array[] = []
   #open = Buffer.alloc(256)
   #length = 0
-  #size = 0
-  #is_blank = true
+  /** Bytes that are no white space. */
+  #solid = 0
 
   add(byte: number): void {
-    if (byte > 32) this.#is_blank = false
-    if (this.#length === this.#open.length) this.#open = Buffer.concat([this.#open, Buffer.alloc(this.#open.length)])
+    this.#makeRoom(1)
     this.#open[this.#length++] = byte
-    if (this.#length > MOST_BYTES) throw tooLong()
+    if (byte > 32) this.#solid++
   }
 
   append(bytes: Uint8Array): void {
-    this.#pieces.push(bytes)
-    this.#size += bytes.length
-    if (this.#size > MOST_BYTES) throw tooLong()
+    this.#makeRoom(bytes.length)
+    this.#open.set(bytes, this.#length)
+    this.#length += bytes.length
   }
 
-  cut(count: number): void {
-    this.#length -= count
-    this.#is_blank = this.text().trim() === ''
+  #makeRoom(count: number): void {
+    const wanted = this.#length + count
+    if (wanted > MOST_BYTES) throw tooLong()
+    if (wanted <= this.#open.length) return
+    const larger = Buffer.alloc(Math.max(wanted, this.#open.length * 2))
+    larger.set(this.#open.subarray(0, this.#length))
+    this.#open = larger
+  }
+
+  /** Takes the last byte back, which is no white space. */
+  cutLast(): void {
+    this.#length--
+    this.#solid--
   }
 
   isBlank(): boolean {
-    return this.#is_blank
+    return this.#solid === 0
+  }
+
+  /** True when nothing but one byte that is no white space has been added. */
+  hasOne(): boolean {
+    return this.#solid === 1
   }
 
   text(): string {
@@ -48,16 +61,14 @@ export class Bytes {
   }
 
   take(): Buffer {
-    const taken = Buffer.concat(this.#pieces)
+    const taken = Buffer.from(this.#open.subarray(0, this.#length))
     this.clear()
     return taken
   }
 
   clear(): void {
-    this.#pieces = []
-    this.#size = 0
     this.#length = 0
-    this.#is_blank = true
+    this.#solid = 0
   }
 }
 
@@ -118,5 +129,8 @@ function copyValue(bytes: Buffer): Value {
 
 /** Bytes as PostgreSQL writes them. */
 export function isHex(value: Buffer): boolean {
-  return value[0] === BACKSLASH && value[1] === 0x78 && /^\\x(?:[0-9a-f]{2})*$/.test(value.toString('latin1'))
+  const is_marked = value[0] === BACKSLASH && value[1] === 0x78 && value.length % 2 === 0
+  return (
+    is_marked && value.subarray(2).every((byte) => (byte >= 0x30 && byte <= 0x39) || (byte >= 0x61 && byte <= 0x66))
+  )
 }

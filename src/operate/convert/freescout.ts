@@ -2,18 +2,35 @@
  * Converts FreeScout: a dump of its database, and `storage/app/attachment`. Codes of types and states are those of its
  * current release.
  */
-
+import { noLosses } from '../import/fitting'
 import type { Value } from './dump-values'
-import { cut, emailOf, emailsOf, given, idOf, messageIdsOf, nameOf, subjectOf, textOf, timeOf } from './foreign-values'
+import {
+  addTo,
+  customOf,
+  emailOf,
+  emailsOf,
+  idOf,
+  linesOf,
+  messageIdsOf,
+  nameOf,
+  objectsOf,
+  referencesIn,
+  subjectOf,
+  textOf,
+  timeOf,
+} from './foreign-values'
+import { bodiesOf, keyed, Labels } from './rows'
 import type { Source } from './source'
 import type { OutFolder } from './write-folder'
 
-const KEY = (id: string) => `freescout:${id}`
+const KEY = keyed('freescout')
 
 /** Conversations: active, pending, closed, spam. */
 const STATUSES: Record<string, string> = { '1': 'open', '2': 'pending', '3': 'closed' }
-const [CONVERSATION_PUBLISHED, THREAD_PUBLISHED] = ['2', '2']
-/** Threads: of a customer, of an agent, a note. Others are events of the timeline. */
+const SPAM = '4'
+/** States of conversations and threads that are left out; 2 is published. */
+const STATES: Record<string, string> = { '1': 'is a draft', '3': 'was deleted' }
+/** Threads: of a customer, of an agent, a note, a call, a chat. Others are events of the timeline. */
 const TYPES: Record<string, object> = {
   '1': { direction: 'inbound' },
   '2': { direction: 'outbound' },
@@ -25,110 +42,156 @@ const TYPES: Record<string, object> = {
 type Person = { name: string; email: string | undefined }
 type Row = Record<string, Value>
 
+class Known {
+  readonly emails = new Map<string, string[]>()
+  readonly mailboxes = new Map<string, string>()
+  readonly tags = new Map<string, string>()
+  readonly tags_of = new Map<string, string[]>()
+  readonly customers = new Map<string, Person>()
+  readonly users = new Map<string, Person>()
+  readonly conversations = new Set<string>()
+  readonly files = new Map<string, Row[]>()
+}
+
 export async function convertFreescout(source: Source, out: OutFolder): Promise<void> {
-  const emails = new Map<string, string[]>()
-  for await (const { row } of source.rows(['emails'])) {
-    const email = emailOf(textOf(row.email))
-    if (email) emails.set(textOf(row.customer_id), [...(emails.get(textOf(row.customer_id)) ?? []), email])
+  const known = new Known()
+  const labels = new Labels(KEY, out)
+  for await (const { table, row } of source.rows(['emails', 'mailboxes', 'tags', 'conversation_tag'])) {
+    if (table === 'emails') addTo(known.emails, textOf(row.customer_id), textOf(row.email))
+    else if (table === 'mailboxes') known.mailboxes.set(textOf(row.id), textOf(row.email))
+    else if (table === 'tags') known.tags.set(textOf(row.id), textOf(row.name))
+    else addTo(known.tags_of, textOf(row.conversation_id), textOf(row.tag_id))
   }
-  const customers = new Map<string, Person>()
-  const users = new Map<string, Person>()
-  const conversations = new Set<string>()
-  const files = new Map<string, Row[]>()
   for await (const { table, row } of source.rows(['customers', 'users'])) {
-    if (table === 'users') writeUser(row, users, out)
-    else writeCustomer(row, emails, customers, out)
+    if (table === 'users') writeUser(row, known, out)
+    else writeCustomer(row, known, out)
   }
   for await (const { table, row } of source.rows(['conversations', 'attachments'])) {
-    if (table === 'conversations') writeConversation(row, { customers, users, conversations }, out)
-    else files.set(textOf(row.thread_id), [...(files.get(textOf(row.thread_id)) ?? []), row])
+    if (table === 'conversations') writeConversation(row, known, labels, out)
+    else addTo(known.files, textOf(row.thread_id), row)
   }
-  for await (const { row } of source.rows(['threads'])) {
-    const conversation = textOf(row.conversation_id)
-    const type = TYPES[textOf(row.type)]
-    if (!type || !conversations.has(conversation) || textOf(row.state) !== THREAD_PUBLISHED) continue
-    const attachments = await filesOf(files.get(textOf(row.id)) ?? [], source, out)
-    out.write('messages', given({ ...messageOf(row, type, customers, users), attachments }))
-  }
+  for await (const { row } of source.rows(['threads'])) await writeThread(row, known, source, out)
 }
 
 function personOf(row: Row, email: string | undefined): Person {
   return { name: nameOf(`${textOf(row.first_name)} ${textOf(row.last_name)}`, email), email }
 }
 
-function writeUser(row: Row, users: Map<string, Person>, out: OutFolder): void {
-  const person = personOf(row, emailOf(textOf(row.email)))
-  users.set(textOf(row.id), person)
+function writeUser(row: Row, { users }: Known, out: OutFolder): void {
+  const [id, email] = [textOf(row.id), emailOf(textOf(row.email))]
+  const person = personOf(row, email)
+  users.set(id, person)
   // 2 is an admin.
   const role = textOf(row.role) === '2' ? 'admin' : 'agent'
-  if (person.email) out.write('users', { external_id: KEY(textOf(row.id)), ...person, role })
+  if (email) out.write('users', { external_id: KEY(id), ...person, role })
+  else out.leaveOut('users', KEY(id), 'has no usable address')
 }
 
-function writeCustomer(row: Row, all: Map<string, string[]>, customers: Map<string, Person>, out: OutFolder): void {
+function writeCustomer(row: Row, { emails: all, customers }: Known, out: OutFolder): void {
   const id = textOf(row.id)
-  const [email, ...emails] = all.get(id) ?? []
+  const given = all.get(id) ?? []
+  const email = given.map(emailOf).find(Boolean)
   const person = personOf(row, email)
   customers.set(id, person)
-  if (!email) return
-  const phone = cut(/"value":"([^"]+)"/.exec(textOf(row.phones))?.[1], 64)
-  const notes = cut([textOf(row.company), textOf(row.notes)].filter(Boolean).join('\n'), 10_000)
+  if (!email) return void out.leaveOut('contacts', KEY(id), 'has no usable address')
+  const losses = noLosses()
+  const [phone = '', ...phones] = valuesIn(row.phones)
+  const { job_title, address, city, state, zip, country } = row
+  const place = Object.entries({ job_title, address, city, state, zip, country })
+  const custom = customOf(
+    {
+      phones,
+      websites: valuesIn(row.websites),
+      ...Object.fromEntries(place.map(([name, one]) => [name, textOf(one)])),
+    },
+    losses,
+  )
+  const emails = given.filter((one) => emailOf(one) !== email)
   const [created_at, updated_at] = [timeOf(row.created_at), timeOf(row.updated_at)]
-  out.write('contacts', given({ external_id: KEY(id), ...person, emails, phone, notes, created_at, updated_at }))
+  const notes = linesOf(row.company, row.notes)
+  const fields = { external_id: KEY(id), ...person, emails, phone, notes, custom, created_at, updated_at }
+  out.write('contacts', fields, losses)
 }
 
-type Known = { customers: Map<string, Person>; users: Map<string, Person>; conversations: Set<string> }
+/** The values of a list in JSON, of texts or of objects with a value. */
+function valuesIn(value: Value | undefined): string[] {
+  const list = parsed(textOf(value))
+  const values = [...objectsOf(list).map((one) => one.value), ...(Array.isArray(list) ? list : [])]
+  return values.map(textOf).filter((one) => one !== '')
+}
 
-function writeConversation(row: Row, { customers, users, conversations }: Known, out: OutFolder): void {
-  const id = textOf(row.id)
-  const status = STATUSES[textOf(row.status)]
-  if (!status || textOf(row.state) !== CONVERSATION_PUBLISHED) return
-  conversations.add(id)
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function writeConversation(row: Row, known: Known, labels: Labels, out: OutFolder): void {
+  const { customers, users, mailboxes, tags, tags_of } = known
+  const [id, status] = [textOf(row.id), textOf(row.status)]
+  const reason = (status === SPAM && 'is spam') || STATES[textOf(row.state)]
+  if (reason) return void out.leaveOut('tickets', KEY(id), reason)
+  known.conversations.add(id)
+  const losses = noLosses()
+  if (!STATUSES[status]) losses.left_out.push({ path: '/status', message: `${status} is unknown, and became open` })
+  if (emailsOf(textOf(row.bcc)).length > 0) losses.left_out.push({ path: '/bcc', message: 'blind copies are not kept' })
   const [customer_id, user_id] = [idOf(row.customer_id), idOf(row.user_id)]
-  out.write('tickets', {
-    contact_id: customer_id && customers.get(customer_id)?.email ? KEY(customer_id) : null,
-    ...given({
-      ...{ external_id: KEY(id), code: textOf(row.number), subject: subjectOf(textOf(row.subject)), status },
-      assignee_id: user_id && users.has(user_id) ? KEY(user_id) : undefined,
+  if (user_id && !users.get(user_id)?.email) {
+    losses.left_out.push({ path: '/assignee_id', message: 'is no user of the source' })
+  }
+  out.write(
+    'tickets',
+    {
+      contact_id: customer_id && customers.get(customer_id)?.email ? KEY(customer_id) : null,
+      ...{ external_id: KEY(id), code: textOf(row.number), subject: subjectOf(textOf(row.subject)) },
+      status: STATUSES[status] ?? 'open',
+      assignee_id: user_id && users.get(user_id)?.email ? KEY(user_id) : undefined,
+      label_ids: labels.keysOf((tags_of.get(id) ?? []).map((tag) => tags.get(tag))),
+      custom: customOf({ mailbox: mailboxes.get(textOf(row.mailbox_id)) }, losses),
       ...{ created_at: timeOf(row.created_at), updated_at: timeOf(row.updated_at) },
-    }),
-  })
-  for (const email of emailsOf(`${textOf(row.cc)} ${textOf(row.bcc)}`)) {
+    },
+    losses,
+  )
+  for (const email of emailsOf(textOf(row.cc))) {
     out.write('participants', { external_id: `${KEY(id)}:${email}`, ticket_id: KEY(id), email, confirmed: true })
   }
 }
 
-function messageOf(row: Row, type: object, customers: Map<string, Person>, users: Map<string, Person>) {
-  const customer = customers.get(idOf(row.created_by_customer_id) ?? idOf(row.customer_id) ?? '')
-  const user = users.get(idOf(row.created_by_user_id) ?? '')
-  const inbound = 'direction' in type && type.direction === 'inbound'
-  const sender = (inbound ? customer : user) ?? { name: 'Unknown', email: undefined }
-  const headers = textOf(row.headers)
-  const references = /^(?:references|in-reply-to):((?:[^\n]|\n[ \t])*)/gim
-  return {
-    external_id: KEY(textOf(row.id)),
-    ticket_id: KEY(textOf(row.conversation_id)),
-    ...type,
-    sender: { name: sender.name, email: sender.email ?? null },
-    body_html: textOf(row.body),
-    cc: emailsOf(textOf(row.cc)),
-    email_message_id: messageIdsOf(textOf(row.message_id))[0],
-    references: [...headers.matchAll(references)].flatMap(([, value]) => messageIdsOf(value!)),
-    created_at: timeOf(row.created_at),
-  }
-}
-
-async function filesOf(rows: Row[], source: Source, out: OutFolder) {
-  const files = []
-  for (const row of rows) {
-    const stored = `${textOf(row.file_dir)}${textOf(row.file_name)}`
-    const url = await source.copyFile(
-      [`attachment/${stored}`, `storage/app/attachment/${stored}`, stored],
-      textOf(row.id),
-      out,
-    )
-    if (!url) continue
-    const content_type = textOf(row.mime_type) || undefined
-    files.push({ url, filename: textOf(row.file_name), content_type, content_id: cut(textOf(row.content_id), 255) })
-  }
-  return files
+async function writeThread(row: Row, known: Known, source: Source, out: OutFolder): Promise<void> {
+  const [id, conversation] = [textOf(row.id), textOf(row.conversation_id)]
+  const type = TYPES[textOf(row.type)]
+  const reason =
+    (!type && 'is a line of the timeline') ||
+    STATES[textOf(row.state)] ||
+    (!known.conversations.has(conversation) && 'its ticket is not brought')
+  if (reason) return void out.leaveOut('messages', KEY(id), reason)
+  const losses = noLosses()
+  if (emailsOf(textOf(row.bcc)).length > 0) losses.left_out.push({ path: '/bcc', message: 'blind copies are not kept' })
+  const files = (known.files.get(id) ?? []).map((file) => {
+    const stored = `${textOf(file.file_dir)}${textOf(file.file_name)}`
+    return {
+      places: [`attachment/${stored}`, `storage/app/attachment/${stored}`, stored],
+      ...{ id: textOf(file.id), filename: textOf(file.file_name), content_type: textOf(file.mime_type) || undefined },
+      content_id: textOf(file.content_id) || undefined,
+    }
+  })
+  const customer = known.customers.get(idOf(row.created_by_customer_id) ?? idOf(row.customer_id) ?? '')
+  const user = known.users.get(idOf(row.created_by_user_id) ?? '')
+  const is_inbound = type && 'direction' in type && type.direction === 'inbound'
+  const sender = (is_inbound ? customer : user) ?? { name: 'Unknown', email: undefined }
+  out.write(
+    'messages',
+    {
+      ...{ external_id: KEY(id), ticket_id: KEY(conversation), ...type },
+      sender: { name: sender.name, email: sender.email ?? null },
+      ...bodiesOf(textOf(row.body)),
+      cc: emailsOf(textOf(row.cc)),
+      email_message_id: messageIdsOf(textOf(row.message_id))[0],
+      references: referencesIn(textOf(row.headers)),
+      ...{ attachments: await source.attach(files, out, losses), created_at: timeOf(row.created_at) },
+    },
+    losses,
+  )
 }

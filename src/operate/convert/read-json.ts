@@ -3,11 +3,11 @@
  * `{"tickets": [...]}`. Objects that stand alone are of the kind that the name of their file says.
  */
 import { BackupError } from '../backup/backup-error'
+import { fieldsOf, objectsOf } from './foreign-values'
 import type { Source } from './source'
 
-/** Whatever another desk has; each field is looked at before it is used. */
-// biome-ignore lint/suspicious/noExplicitAny: objects of other programs
-export type Foreign = Record<string, any>
+/** Whatever another desk has: each field may be of any type, and is looked at before it is used. */
+export type Foreign = Record<string, unknown>
 
 /** An object, and the first number in the name of its file, which tells the ticket of saved answers without one. */
 type Item = { kind: string; item: Foreign; number: string | undefined }
@@ -23,15 +23,22 @@ const [OPENS, CLOSES] = [new Set([0x7b, 0x5b]), new Set([0x7d, 0x5d])]
  * @param kinds their names in the plural, as files and answers have them
  */
 export async function* itemsOf(source: Source, kinds: string[]): AsyncGenerator<Item> {
-  const files = source.files.filter((file) => /\.(?:json|jsonl|ndjson)$/i.test(file))
+  const files = jsonFiles(source)
   if (files.length === 0) throw new BackupError('the source has no file that ends in .json, .jsonl or .ndjson')
   for (const file of files) {
     const named = kindOf(file, kinds)
     const number = /\d+/.exec(file)?.[0]
     for await (const value of valuesOf(source, file)) {
-      for (const { kind, item } of objectsIn(value, named, kinds)) yield { kind, item, number }
+      for (const { kind, item } of objectsIn(value, named, kinds)) {
+        source.used.add(file)
+        yield { kind, item, number }
+      }
     }
   }
+}
+
+export function jsonFiles(source: Source): string[] {
+  return source.files.filter((file) => /\.(?:json|jsonl|ndjson)$/i.test(file))
 }
 
 /** The kind that is named last: `tickets/12/comments.json` has comments. */
@@ -47,17 +54,21 @@ function* objectsIn(
   named: string | undefined,
   kinds: string[],
 ): Generator<{ kind: string; item: Foreign }> {
-  if (Array.isArray(value)) {
-    for (const one of value) yield* objectsIn(one, named, kinds)
-    return
+  // A list may be in a list, to any depth.
+  const open = [value]
+  while (open.length > 0) {
+    const next = open.pop()
+    if (Array.isArray(next)) for (let at = next.length - 1; at >= 0; at--) open.push(next[at])
+    else if (typeof next === 'object' && next !== null) yield* objectsOfOne(next as Foreign, named, kinds)
   }
-  if (typeof value !== 'object' || value === null) return
-  const item = value as Foreign
-  const answered = kinds.filter((kind) => Array.isArray(item[kind]) && item.id === undefined)
-  for (const kind of answered)
-    for (const one of item[kind]) if (one && typeof one === 'object') yield { kind, item: one }
-  const single = kinds.find((kind) => item[singularOf(kind)]?.id !== undefined && item.id === undefined)
-  if (single) yield { kind: single, item: item[singularOf(single)] }
+}
+
+function* objectsOfOne(item: Foreign, named: string | undefined, kinds: string[]) {
+  const answered = item.id === undefined ? kinds.filter((kind) => Array.isArray(item[kind])) : []
+  for (const kind of answered) for (const one of objectsOf(item[kind])) yield { kind, item: one }
+  const single =
+    item.id === undefined ? kinds.find((kind) => fieldsOf(item[singularOf(kind)]).id !== undefined) : undefined
+  if (single) yield { kind: single, item: fieldsOf(item[singularOf(single)]) }
   if (answered.length === 0 && !single && named && item.id !== undefined) yield { kind: named, item }
 }
 

@@ -3,16 +3,30 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { bytesBelow } from '../../base/disk/plain-file'
 import { BackupError } from '../backup/backup-error'
+import type { Losses } from '../import/fitting'
 import { type DumpRow, rowsOf } from './sql-dump'
 import type { OutFolder } from './write-folder'
 
 /** Folders are entered to this depth. */
 const DEPTH_MOST = 12
 
+/** A file of a message: where it may be, or its path in the folder when it is there already. */
+type SourceFile = {
+  places: string[]
+  /** Its name in the folder. */
+  id: string
+  url?: string
+  filename: string
+  content_type?: string
+  content_id?: string
+}
+
 export class Source {
   readonly root: string
   /** Names of the files below the root, in order; links are left out. */
   readonly files: string[]
+  /** The names of files of JSON that had something of a kind. */
+  readonly used = new Set<string>()
 
   /** @throws BackupError when there is nothing */
   constructor(given: string) {
@@ -38,19 +52,24 @@ export class Source {
     }
   }
 
-  /**
-   * Copies the file that is there under the first of these names.
-   * @param id of the file, its name in the folder
-   * @returns its path there; undefined when it is missing, which is counted
-   */
-  async copyFile(names: string[], id: string, out: OutFolder): Promise<string | undefined> {
-    const known = this.#known()
-    const name = names.map((one) => path.normalize(one)).find((one) => known.has(one))
-    if (!name) {
-      out.missing_files++
-      return undefined
+  /** Copies the files of a message. @returns those that are there; the others are counted, and lost */
+  async attach(files: SourceFile[], out: OutFolder, losses: Losses): Promise<object[]> {
+    const attached = []
+    for (const [at, { places, id, url: copied, filename, ...file }] of files.entries()) {
+      const url = copied ?? (await this.#copy(places, id, out))
+      if (url) attached.push({ url, filename: filename || 'file', ...file })
+      else {
+        out.missing_files++
+        losses.left_out.push({ path: `/attachments/${at}`, message: 'the file is missing in the source' })
+      }
     }
-    return out.copy(id.replace(/[^\w-]/g, '_'), this.bytes(name))
+    return attached
+  }
+
+  async #copy(places: string[], id: string, out: OutFolder): Promise<string | undefined> {
+    const known = this.#known()
+    const name = places.map((one) => path.normalize(one)).find((one) => known.has(one))
+    return name && out.copy(id.replace(/[^\w-]/g, '_').slice(0, 100), this.bytes(name))
   }
 
   #names: Set<string> | undefined

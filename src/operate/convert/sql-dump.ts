@@ -23,6 +23,7 @@ export async function* rowsOf(chunks: AsyncIterable<Uint8Array>, tables: Set<str
     reader.feed(chunk)
     yield* reader.taken()
   }
+  reader.end()
 }
 
 class DumpReader {
@@ -56,6 +57,13 @@ class DumpReader {
     return rows
   }
 
+  /** @throws BackupError when the dump ends where more must follow: it was cut off, and rows are missing */
+  end(): void {
+    const is_copied = this.#state === 'copy' && this.#bytes.text() === '\\.'
+    if (this.#state === 'head' || this.#state === 'comment' || is_copied) return
+    throw new BackupError(`the dump ends within a statement${this.#table && `, after rows of ${this.#table}`}`)
+  }
+
   feed(chunk: Uint8Array): void {
     if (this.#start.length < START_BYTES) {
       this.#start = Buffer.concat([this.#start, chunk.subarray(0, START_BYTES)])
@@ -84,13 +92,13 @@ class DumpReader {
   #inHead(byte: number): void {
     const is_empty = this.#bytes.isBlank()
     if (byte === LINE && is_empty) return void this.#bytes.clear()
-    if ((byte === DASH && this.#last === DASH && this.#bytes.text().trim() === '-') || (byte === HASH && is_empty)) {
+    if ((byte === DASH && this.#last === DASH && this.#bytes.hasOne()) || (byte === HASH && is_empty)) {
       this.#bytes.clear()
       this.#state = 'comment'
       return
     }
     if (byte === STAR && this.#last === SLASH) {
-      this.#bytes.cut(1)
+      this.#bytes.cutLast()
       this.#state = 'remark'
       return
     }
@@ -174,7 +182,7 @@ class DumpReader {
     }
     if (this.#is_escaped) {
       this.#is_escaped = false
-      this.#keep(Buffer.from([unescaped(chunk[at]!)]))
+      if (this.#is_wanted) this.#bytes.add(unescaped(chunk[at]!))
       return at + 1
     }
     let end = at

@@ -3,6 +3,7 @@
  * stops no other.
  */
 
+import { ZERO_ID } from '../../base/db/columns'
 import { violatedBy } from '../../base/db/violations'
 import { ApiError, type Fault } from '../../base/errors'
 import { inTransaction, type Scope } from '../../base/scope'
@@ -13,6 +14,9 @@ import { findKnown, holdRows, type KnownRow, keyOf, lockImport, noteKnown, type 
 
 /** What an import is about: keys of a dry run are remembered instead of written. */
 export type Run = { scope: Scope; report: Report; dry: Set<string> | undefined }
+
+/** A row that is left out as a whole. */
+const isOfRow = ({ path }: Fault) => path === ''
 
 type Result = 'created' | 'updated' | 'unchanged' | 'conflict'
 
@@ -31,6 +35,9 @@ export async function importBatch<Input>(run: Run, kind: Kind<Input>, lines: Lin
     if (Array.isArray(outcome)) run.report.refuse({ ...refused, result: 'failed', errors: outcome })
     else if (outcome === 'conflict') run.report.refuse({ ...refused, result: 'conflict', errors: [CHANGED_HERE] })
     else numbers[outcome]++
+    if (outcome === 'created' || outcome === 'updated') run.report.note(refused, line.losses)
+    else if (!Array.isArray(outcome))
+      run.report.note(refused, { cut: [], left_out: line.losses.left_out.filter(isOfRow) })
   }
 }
 
@@ -104,7 +111,7 @@ async function place<Input>(
   }
   const find = await finder(run, kind, open)
   const right = open.filter((line) => {
-    const faults = kind.judge?.(line.input, find) ?? []
+    const faults = kind.judge?.(line.input, find, line.losses) ?? []
     if (faults.length > 0) outcomes.set(line, faults)
     return faults.length === 0
   })
@@ -129,7 +136,10 @@ async function place<Input>(
     return outcomes
   }
   const left = written.length > 0 ? await kind.write(scope, written, find, prepared) : undefined
-  for (const line of left ?? []) outcomes.set(line, line.is_new ? 'unchanged' : 'conflict')
+  for (const [line, message] of left ?? []) {
+    outcomes.set(line, line.is_new ? 'unchanged' : 'conflict')
+    line.losses.left_out.push({ path: '', message })
+  }
   const noted = written.filter((line) => line.is_new || !left?.has(line))
   await noteKnown(scope, [
     ...linked.map(({ line, row_id, state }) => ({ keys: line.keys, row_id, digest: line.digest, state })),
@@ -160,7 +170,7 @@ async function finder<Input>({ scope, dry }: Run, kind: Kind<Input>, lines: Line
     for (const key of keys) {
       const row = known.get(key)
       if (row) ids.set(key, held.get(row.row_id) ?? null)
-      else if (dry?.has(key)) ids.set(key, null)
+      else if (dry?.has(key)) ids.set(key, ZERO_ID)
     }
   }
   return (of, key) => ids.get(keyOf(of, key))

@@ -12,7 +12,18 @@ import { searchText } from '../../desk/contacts/search-text'
 import { wordsOfCustom } from '../../desk/custom/custom-words'
 import { changedCustom } from '../../desk/custom/values'
 import { NewLabel } from '../../desk/labels/model'
-import { byExternalId, type Find, type Kind, keyIn, type Line, type Placed, timesOf, unknownKey, upsert } from './kind'
+import {
+  byExternalId,
+  type Find,
+  type Kind,
+  keyIn,
+  type Line,
+  leaveUnknown,
+  type Placed,
+  timesOf,
+  unknownKey,
+  upsert,
+} from './kind'
 
 export const COMPANIES: Kind<NewCompany> = {
   name: 'companies',
@@ -44,14 +55,26 @@ export const CONTACTS: Kind<NewContact> = {
   name: 'contacts',
   model: NewContact,
   most: 200,
-  shape: (given) => ({ ...given, company_id: keyIn(given, 'company_id', 'company') }),
+  shape: (given) => ({ ...given, emails: othersOf(given), company_id: keyIn(given, 'company_id', 'company') }),
   references: ({ company_id }) => (company_id ? [['companies', company_id]] : []),
-  judge: ({ company_id }, find) =>
-    company_id && find('companies', company_id) === undefined ? [unknownKey('/company_id', 'companies')] : [],
+  judge: ({ company_id }, find, losses) => {
+    if (!company_id) return []
+    const id = find('companies', company_id)
+    if (id === undefined) return [unknownKey('/company_id', 'companies')]
+    leaveUnknown(losses, '/company_id', 'companies', id)
+    return []
+  },
   match: matchContacts,
   states: (scope, ids) => timesOf(scope, 'contacts', ids),
   stateOf: ({ updated_at }) => updated_at,
   write: writeContacts,
+}
+
+/** The addresses besides the primary one, which an export has among them. */
+function othersOf({ email, emails }: Record<string, unknown>): unknown {
+  if (!Array.isArray(emails) || typeof email !== 'string') return emails
+  const primary = addressKey(email.trim())
+  return emails.filter((one) => typeof one !== 'string' || addressKey(one.trim()) !== primary)
 }
 
 function emailsOf({ email, emails = [] }: NewContact): string[] {

@@ -17,11 +17,8 @@ import { addEachToSearch, rebuildSearch } from '../../desk/search/ticket-documen
 import { bytesOf } from '../backup/read-file'
 import { faultOfFile, refuseFaults } from './files'
 import { hashOf } from './key-hashes'
-import { type Find, type Kind, keyIn, type Line, type Placed, type Prepared, unknownKey } from './kind'
+import { type Find, type Kind, keyIn, type Left, type Line, type Placed, type Prepared, unknownKey } from './kind'
 import { ImportedMessage } from './model'
-
-/** Message-IDs of others that lead to a ticket by one message: those nearest to it. */
-const REFERENCES_MOST = 50
 
 export const MESSAGES: Kind<ImportedMessage> = {
   name: 'messages',
@@ -98,17 +95,20 @@ async function attachedTo({ sql, organization_id }: Scope, message_id: string): 
 
 /** Points images to the attachments: those that name a file of the folder, and those that name a part of the email. */
 function withImages(html: string, { attachments = [] }: ImportedMessage, ids: string[]): string {
-  let shown = html
+  const addresses = new Map<string, string>()
   for (const [at, { url, content_id }] of attachments.entries()) {
     if (!ids[at]) continue
-    const address = unsignedUrl(ids[at])
-    for (const named of [url, content_id && `cid:${content_id}`]) {
-      for (const quote of ['"', "'"]) {
-        if (named) shown = shown.replaceAll(`=${quote}${escapeHtml(named)}${quote}`, `=${quote}${address}${quote}`)
-      }
-    }
+    addresses.set(escapeHtml(url), unsignedUrl(ids[at]))
+    if (content_id) addresses.set(escapeHtml(`cid:${content_id}`), unsignedUrl(ids[at]))
   }
-  return shown
+  if (addresses.size === 0) return html
+  // Whatever stands between two quotes of one kind, after an equals sign.
+  const parts = html.split(/(["'])/)
+  for (let at = 2; at < parts.length - 1; at += 2) {
+    const is_value = parts[at - 1] === parts[at + 1] && parts[at - 2]!.endsWith('=')
+    if (is_value) parts[at] = addresses.get(parts[at]!) ?? parts[at]!
+  }
+  return parts.join('')
 }
 
 /** A text that is here as it was imported has the same hash. */
@@ -121,8 +121,7 @@ async function statesOf({ sql, organization_id }: Scope, ids: string[]): Promise
 
 function senderOf({ sender }: ImportedMessage): { name: string; email: string | null } {
   const email = sender?.email?.trim() || null
-  const name = (sender?.name ?? '').replace(/\p{Cc}+/gu, ' ').trim()
-  return { name: [...name].slice(0, 255).join('') || email?.split('@')[0] || 'Unknown', email }
+  return { name: sender?.name || email?.split('@')[0] || 'Unknown', email }
 }
 
 function draftOf(
@@ -130,7 +129,6 @@ function draftOf(
   { body, body_html, text, attachment_ids }: Ready,
 ): DraftWithId {
   const { is_internal = false, direction, auto_reply, cc, email_message_id, references = [], reply_text } = input
-  const bare = (message_id: string) => message_id.trim().replace(/^<|>$/g, '')
   const sender = senderOf(input)
   return {
     ...{ id, body, body_html, text, is_internal, auto_reply, attachment_ids },
@@ -140,10 +138,8 @@ function draftOf(
     sender_email: sender.email,
     reply_text: direction === 'inbound' ? reply_text : null,
     cc: [...new Set(cc)],
-    email_message_id: email_message_id ? bare(email_message_id) || null : null,
-    references: [...new Set(references.map(bare))]
-      .filter((one) => one !== '' && one.length <= 998)
-      .slice(-REFERENCES_MOST),
+    email_message_id: email_message_id ?? null,
+    references: [...new Set(references)],
   }
 }
 
@@ -152,7 +148,7 @@ async function writeMessages(
   lines: Placed<ImportedMessage>[],
   find: Find,
   prepared: Prepared,
-): Promise<Set<Placed<ImportedMessage>>> {
+): Promise<Left<ImportedMessage>> {
   const { sql, organization_id } = scope
   const tickets = await lockTickets(
     scope,
@@ -162,9 +158,11 @@ async function writeMessages(
   const changed = lines.filter(({ is_new }) => !is_new).map(ticketOf)
   const held = new Set((await findHeld(scope, [...new Set(changed)])).map(({ id }) => id))
   // A ticket that was deleted or merged here takes no more messages, and those of one that is on hold stay.
-  const left = new Set(
-    lines.filter((line) => !tickets.has(ticketOf(line)) || (!line.is_new && held.has(ticketOf(line)))),
-  )
+  const left: Left<ImportedMessage> = new Map()
+  for (const line of lines) {
+    if (!tickets.has(ticketOf(line))) left.set(line, 'its ticket was deleted or merged here')
+    else if (!line.is_new && held.has(ticketOf(line))) left.set(line, 'its ticket is on hold')
+  }
   const written = lines
     .filter((line) => !left.has(line))
     .map((line) => {

@@ -17,33 +17,14 @@ import { enterFolder } from '../backup/operator-folder'
 import { openDatabase } from '../start/database'
 import { dropRoot } from '../start/drop-root'
 import { importBatch, type Run } from './import-batch'
-import { COMPANIES, CONTACTS, LABELS } from './import-customers'
-import { MESSAGES } from './import-messages'
-import { USERS } from './import-people'
-import { type Numbers, Report } from './import-report'
-import { TICKETS } from './import-tickets'
+import { type Numbers, openReport } from './import-report'
 import type { Kind, Line } from './kind'
+import { KINDS } from './kinds'
 import { passNumbersOf } from './numbers'
 import { batchesOf } from './read-lines'
 import { readRow } from './read-row'
-import { PARTICIPANTS, TIME_ENTRIES } from './ticket-parts'
 
 const WHAT = 'the import'
-
-/** A file that is imported, whatever its lines hold. */
-type File = { name: string; importTo(run: Run): Promise<void> }
-
-/** In their order. */
-const FILES: File[] = [
-  fileOf(COMPANIES),
-  fileOf(USERS),
-  fileOf(CONTACTS),
-  fileOf(LABELS),
-  fileOf(TICKETS),
-  fileOf(PARTICIPANTS),
-  fileOf(MESSAGES),
-  fileOf(TIME_ENTRIES),
-]
 
 /** Batches at a time: while the database writes one, the next is read and rendered. */
 const BATCHES_AT_ONCE = 2
@@ -61,11 +42,12 @@ export async function importOrganization(
   { dry_run, report: file }: Options,
 ): Promise<{ numbers: Record<string, Numbers>; has_failed: boolean }> {
   if (!isUuid(organization_id)) throw new BackupError('--organization must be a UUID')
-  const report = openReport(file)
+  const report = openReport(file, WHAT)
   try {
     enterFolder(path.resolve(folder), WHAT)
     await dropRoot('refuse', undefined, '.')
-    const files = FILES.filter(({ name }) => fs.existsSync(`${name}.jsonl`))
+    // Whatever the lines of a file hold, its own kind reads them.
+    const files = (Object.values(KINDS) as Kind<unknown>[]).filter(({ name }) => fs.existsSync(`${name}.jsonl`))
     if (files.length === 0) throw new BackupError(`${folder} has no file of an export, such as tickets.jsonl`)
     await withScope(organization_id.toLowerCase(), (scope) =>
       importFiles({ scope, report, dry: dry_run ? new Set() : undefined }, files),
@@ -75,14 +57,6 @@ export async function importOrganization(
     throw explained(error, WHAT)
   } finally {
     report.close()
-  }
-}
-
-function openReport(file: string | undefined): Report {
-  try {
-    return new Report(file)
-  } catch (error) {
-    throw explained(error, WHAT)
   }
 }
 
@@ -100,10 +74,11 @@ async function withScope(organization_id: string, work: (scope: Scope) => Promis
   }
 }
 
-async function importFiles(run: Run, files: File[]): Promise<void> {
+async function importFiles(run: Run, files: Kind<unknown>[]): Promise<void> {
   for (const file of files) {
-    if (file.name === TICKETS.name && !run.dry) await passNumbersOf(`${file.name}.jsonl`, run.scope.organization_id)
-    await file.importTo(run)
+    if (file.name === KINDS.tickets.name && !run.dry)
+      await passNumbersOf(`${file.name}.jsonl`, run.scope.organization_id)
+    await importFile(run, file)
   }
   if (run.dry) return
   const { numbers } = run.report
@@ -117,15 +92,11 @@ async function importFiles(run: Run, files: File[]): Promise<void> {
   })
 }
 
-function fileOf<Input>(kind: Kind<Input>): File {
-  return { name: kind.name, importTo: (run) => importFile(run, kind) }
-}
-
-async function importFile<Input>(run: Run, kind: Kind<Input>): Promise<void> {
+async function importFile(run: Run, kind: Kind<unknown>): Promise<void> {
   run.report.begin(kind.name)
   const under_way = new Set<Promise<void>>()
   for await (const batch of batchesOf(`${kind.name}.jsonl`, kind.most)) {
-    const lines: Line<Input>[] = []
+    const lines: Line<unknown>[] = []
     for (const one of batch) {
       const row = readRow(kind, one)
       if ('faults' in row) {

@@ -47,15 +47,18 @@ async function membersOf({ sql, organization_id }: Scope, ids: string[]): Promis
 /** The account is the person's: an import makes one where there is none, and changes none. */
 async function writeUsers(scope: Scope, lines: Placed<ImportedUser>[]): Promise<undefined> {
   for (const line of lines) {
-    if (line.is_new) await addImported(scope, line)
+    if (line.is_new) line.id = await addImported(scope, line.input, line)
     else await changeImported(scope, line)
   }
 }
 
-async function addImported(scope: Scope, line: Placed<ImportedUser>): Promise<void> {
+/** Adds a member who is inactive. @returns the id of the account */
+export async function addImported(
+  scope: Scope,
+  { email, name, role = 'agent', hourly_rate, currency }: ImportedUser,
+  { created_ms, updated_at }: { created_ms: number; updated_at: string },
+): Promise<string> {
   const { sql, organization_id } = scope
-  const { email, name, hourly_rate = null, currency = null } = line.input
-  const role = line.input.role ?? 'agent'
   const account = (await lockAccountOf(scope, email)) ?? { id: newId() }
   await sql`
     insert into users (id, email, email_key, name, password_hash)
@@ -63,10 +66,10 @@ async function addImported(scope: Scope, line: Placed<ImportedUser>): Promise<vo
   await sql`
     insert into memberships
       (organization_id, user_id, role, hourly_rate, currency, active, is_imported, created_at, updated_at)
-    values (${organization_id}, ${account.id}, ${role}, ${hourly_rate}, ${currency}, false, true,
-      ${new Date(line.created_ms).toISOString()}, ${line.updated_at})
+    values (${organization_id}, ${account.id}, ${role}, ${hourly_rate ?? null}, ${currency ?? null}, false, true,
+      ${new Date(created_ms).toISOString()}, ${updated_at})
     on conflict do nothing`
-  line.id = account.id
+  return account.id
 }
 
 async function changeImported({ sql, organization_id }: Scope, line: Placed<ImportedUser>): Promise<void> {

@@ -1,5 +1,6 @@
 /** Imports tickets: with their codes, times and status, and without an event. */
 import { insertRows } from '../../base/db/insert-rows'
+import type { Fault } from '../../base/errors'
 import { type RenderedBody, showsNothing } from '../../base/html/body'
 import { render } from '../../base/html/render'
 import { type Scope, together } from '../../base/scope'
@@ -10,6 +11,7 @@ import { insertMessages } from '../../desk/messages/insert-messages'
 import { newDocument, organizationNumber, rebuildSearch } from '../../desk/search/ticket-document'
 import { lockContacts } from '../../desk/tickets/insert-tickets'
 import { recordActivities } from '../../desk/timeline/activity'
+import type { Losses } from './fitting'
 import { idAt } from './key-hashes'
 import {
   byExternalId,
@@ -17,14 +19,16 @@ import {
   type Kind,
   keyIn,
   type Line,
+  leaveUnknown,
   type Placed,
   type Prepared,
   timesOf,
   unknownKey,
   upsert,
 } from './kind'
+import type { Referred } from './known'
 import { ImportedTicket } from './model'
-import { type Code, codesFor } from './numbers'
+import { type Code, codesFor, numberIn } from './numbers'
 
 export const TICKETS: Kind<ImportedTicket> = {
   name: 'tickets',
@@ -43,18 +47,30 @@ export const TICKETS: Kind<ImportedTicket> = {
     ...(assignee_id ? [['users', assignee_id] as ['users', string]] : []),
     ...label_ids.map((id) => ['labels', id] as ['labels', string]),
   ],
-  judge: ({ contact_id, company_id, label_ids = [] }, find) => [
-    ...(contact_id && find('contacts', contact_id) === undefined ? [unknownKey('/contact_id', 'contacts')] : []),
-    ...(company_id && find('companies', company_id) === undefined ? [unknownKey('/company_id', 'companies')] : []),
-    ...label_ids.flatMap((id, at) =>
-      find('labels', id) === undefined ? [unknownKey(`/label_ids/${at}`, 'labels')] : [],
-    ),
-  ],
+  judge: judgeTicket,
   prepare: prepareTickets,
   match: (scope, lines) => byExternalId(scope, 'tickets', lines),
   states: (scope, ids) => timesOf(scope, 'tickets', ids),
   stateOf: ({ updated_at }) => updated_at,
   write: writeTickets,
+}
+
+/** Everything that a ticket names must have come; what was deleted here, and an agent who never came, is left out. */
+function judgeTicket(input: ImportedTicket, find: Find, losses: Losses): Fault[] {
+  const { contact_id, company_id, assignee_id, label_ids = [] } = input
+  const named: [string, Referred, string | null | undefined][] = [
+    ['/contact_id', 'contacts', contact_id],
+    ['/company_id', 'companies', company_id],
+    ...label_ids.map((id, at): [string, Referred, string] => [`/label_ids/${at}`, 'labels', id]),
+  ]
+  if (assignee_id) leaveUnknown(losses, '/assignee_id', 'users', find('users', assignee_id))
+  return named.flatMap(([path, kind, key]) => {
+    if (!key) return []
+    const id = find(kind, key)
+    if (id === undefined) return [unknownKey(path, kind)]
+    leaveUnknown(losses, path, kind, id)
+    return []
+  })
 }
 
 function labelKeys(labels: unknown): unknown {
@@ -98,6 +114,10 @@ async function writeTickets(
     lines.map(({ id, is_new, input }, at) => ({ id, is_new, code: input.code, company_id: named[at]!.company_id })),
   )
   const given = lines.map((line, at) => ({ line, named: named[at]!, code: codes[at]! }))
+  for (const { line, code } of given) {
+    if (!line.is_new || !line.input.code || numberIn(line.input.code) === code.number) continue
+    line.losses.left_out.push({ path: '/code', message: `is taken here, or has no number that can stay: ${code.code}` })
+  }
   await upsert(
     scope,
     'tickets',

@@ -4,6 +4,7 @@ import { insertRows } from '../../base/db/insert-rows'
 import type { Fault } from '../../base/errors'
 import { holdExternalIds } from '../../base/external-ids'
 import type { Scope } from '../../base/scope'
+import type { Losses } from './fitting'
 import type { Referred } from './known'
 
 /** A line of a file that is right by itself. */
@@ -21,6 +22,7 @@ export type Line<Input> = {
   created_ms: number
   /** As PostgreSQL takes it, with milliseconds. */
   updated_at: string
+  losses: Losses
 }
 
 /** Where a line belongs: the row of it, which is new or was imported before. */
@@ -44,8 +46,8 @@ export type Kind<Input> = {
   shape(given: Record<string, unknown>): object
   /** The keys that it names, by their kinds. */
   references?(input: Input): [Referred, string][]
-  /** Says what is wrong with the things that it names. */
-  judge?(input: Input, find: Find): Fault[]
+  /** Says what is wrong with the things that it names. What a row can be without is left out of it. */
+  judge?(input: Input, find: Find, losses: Losses): Fault[]
   /** Does what a transaction must not wait for. A line that throws is left out, with the faults of an ApiError. */
   prepare?(scope: Scope, lines: (Line<Input> & { row_id?: string })[], prepared: Prepared): Promise<void>
   /** Finds what is here already, by email or name. @returns ids by the key of the line */
@@ -54,9 +56,11 @@ export type Kind<Input> = {
   states(scope: Scope, ids: string[]): Promise<Map<string, string>>
   /** Tells what `states` says after the line was written. */
   stateOf(line: Line<Input>, prepared: Prepared): string
-  /** Writes new and changed rows. @returns the lines that are left as they are here */
-  write(scope: Scope, lines: Placed<Input>[], find: Find, prepared: Prepared): Promise<Set<Placed<Input>> | undefined>
+  /** Writes new and changed rows. @returns the lines that are left as they are here, with the reason */
+  write(scope: Scope, lines: Placed<Input>[], find: Find, prepared: Prepared): Promise<Left<Input> | undefined>
 }
+
+export type Left<Input> = Map<Placed<Input>, string>
 
 type TableWithTimes = 'companies' | 'contacts' | 'labels' | 'time_entries' | 'tickets'
 
@@ -98,6 +102,13 @@ export function keyIn(given: Record<string, unknown>, field: string, object: str
 /** The fault of a key that no import has brought. */
 export function unknownKey(path: string, kind: string): Fault {
   return { path, message: `names nothing in ${kind} of this or an earlier import` }
+}
+
+/** Leaves out what is named and was deleted here, or was never there. */
+export function leaveUnknown(losses: Losses, path: string, kind: Referred, id: string | null | undefined): void {
+  if (id) return
+  const message = id === null ? 'was deleted here' : `names nothing in ${kind} of this or an earlier import`
+  losses.left_out.push({ path, message })
 }
 
 /** Finds what has the external ids of lines here already: a program has brought it. @returns ids by key */

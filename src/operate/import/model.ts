@@ -57,6 +57,9 @@ const ImportedFile = Type.Object({
 })
 export type ImportedFile = typeof ImportedFile.static
 
+/** Message-IDs of others that lead to a ticket by one message: those nearest to it. */
+const MOST_REFERENCES = 50
+
 export const ImportedMessage = body({
   ticket_id: key(),
   body: optional(anyText()),
@@ -66,15 +69,17 @@ export const ImportedMessage = body({
   channel: optional(oneOf(MESSAGE_CHANNELS)),
   sender: optional(
     Type.Object({
-      name: optional(nullable(Type.String())),
+      name: optional(nullable(text({ max: 255 }))),
       email: optional(nullable(Type.String({ maxLength: 1000 }))),
     }),
   ),
   reply_text: optional(anyText()),
   auto_reply: optional(flag()),
   cc: optional(Type.Array(Type.String({ maxLength: 1000 }), { maxItems: 1000, fault: 'must be a list of addresses' })),
-  email_message_id: optional(text({ max: 998 })),
-  references: optional(Type.Array(Type.String(), { maxItems: 10_000, fault: 'must be a list of Message-IDs' })),
+  email_message_id: optional(Type.String({ fault: 'must be text' })),
+  references: optional(
+    Type.Array(Type.String(), { maxItems: MOST_REFERENCES, fault: 'must be a list of Message-IDs' }),
+  ),
   attachments: optional(Type.Array(ImportedFile, { maxItems: 1000, fault: 'must be a list of files' })),
 })
 export type ImportedMessage = typeof ImportedMessage.static
@@ -82,6 +87,8 @@ export type ImportedMessage = typeof ImportedMessage.static
 export const ImportedTime = body({
   ticket_id: key(),
   user_id: key(),
+  /** The name of a user who is gone. */
+  user_name: optional(text({ max: 255 })),
   duration_minutes,
   description: WorkFields.description,
   billable: WorkFields.billable,
@@ -96,7 +103,10 @@ const decode: (model: TSchema, given: unknown) => unknown = Value.Decode
 
 /** Reads a row as its model says. @returns its faults when it is wrong */
 export function read<T>(model: TSchema, given: object): { input: T } | { faults: Fault[] } {
-  const refused = judgeBody(model, given)
-  if (refused) return { faults: refused.details.errors as Fault[] }
-  return { input: decode(model, given) as T }
+  const faults = faultsIn(model, given)
+  return faults.length > 0 ? { faults } : { input: decode(model, given) as T }
+}
+
+export function faultsIn(model: TSchema, given: object): Fault[] {
+  return (judgeBody(model, given)?.details.errors as Fault[] | undefined) ?? []
 }

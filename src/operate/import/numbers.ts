@@ -75,7 +75,7 @@ function codeIn(line: string): string {
 }
 
 /** The number at the end of a code. */
-function numberIn(code = ''): number | undefined {
+export function numberIn(code = ''): number | undefined {
   const number = Number(/(\d{1,7})$/.exec(code.trim())?.[1] ?? 0)
   const is_whole = !/\d{8}$/.test(code.trim())
   return is_whole && number >= 1 && number <= MOST ? number : undefined

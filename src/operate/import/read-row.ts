@@ -2,10 +2,11 @@
 import { sharedTime } from '../../base/db/shared-time'
 import type { Fault } from '../../base/errors'
 import { timeOf } from '../../base/shapes/time'
+import { fitted, isTooDeep, type Losses, noLosses } from './fitting'
 import { hashOf } from './key-hashes'
 import type { Kind, Line } from './kind'
 import { keyOf } from './known'
-import { read } from './model'
+import { faultsIn, read } from './model'
 import { LINE_MOST, type TextLine } from './read-lines'
 
 /** What null says in these fields; in others it says nothing, as in a create. */
@@ -27,33 +28,29 @@ export function readRow<Input>(kind: Kind<Input>, { line, text }: TextLine): Lin
   const name = external_id ?? id
   if (name === undefined) return wrong(line, null, '/external_id', 'is required, or an id')
   const times = timesIn(given)
-  const shaped = kind.shape(withoutNulls(given))
-  const found = read<Input>(
-    kind.model,
-    Object.fromEntries(Object.entries(shaped).filter(([, value]) => value !== undefined)),
-  )
+  const losses = noLosses()
+  const found = read<Input>(kind.model, shapedRow(kind, given, losses))
   const faults = [...times.faults, ...('faults' in found ? found.faults : [])]
   if ('faults' in found || faults.length > 0) return { line, name, faults }
   const { created_ms, updated_at } = times
   const { input } = found
-  const digest = digestOf([input, given.created_at ?? null, given.updated_at ?? null])
-  if (digest === undefined) return wrong(line, name, '', 'is nested too deeply')
+  if (isTooDeep(input)) return wrong(line, name, '', 'is nested too deeply')
   return {
-    ...{ file: kind.name, line, name, input, created_ms, updated_at },
+    ...{ file: kind.name, line, name, input, created_ms, updated_at, losses },
     keys: [...new Set([external_id ?? [], id ?? []].flat())].map((key) => keyOf(kind.name, key)),
     given_id: id,
-    digest,
+    digest: hashOf(JSON.stringify([input, given.created_at ?? null, given.updated_at ?? null])),
   }
 }
 
-/** The hash of a row; undefined when a field that nobody knows is nested more deeply than can be written. */
-function digestOf(content: unknown): string | undefined {
-  try {
-    return hashOf(JSON.stringify(content))
-  } catch (error) {
-    if (error instanceof RangeError) return undefined
-    throw error
-  }
+/** A row as its model takes it, as far as it fits. */
+export function shapedRow<Input>(kind: Kind<Input>, given: Record<string, unknown>, losses: Losses) {
+  return fitted(kind.model, kind.shape(withoutNulls(given)), losses)
+}
+
+/** Says what is wrong with a row that `shapedRow` gave. */
+export function faultsOf<Input>(kind: Kind<Input>, row: Record<string, unknown>): Fault[] {
+  return [...timesIn(row).faults, ...faultsIn(kind.model, row)]
 }
 
 function wrong(line: number, name: string | null, path: string, message: string): WrongLine {

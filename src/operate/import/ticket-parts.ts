@@ -5,7 +5,10 @@ import type { Scope } from '../../base/scope'
 import { ownAddresses } from '../../desk/messages/conversation'
 import { getRateSources } from '../../desk/time-entries/queries'
 import { resolveRate } from '../../desk/time-entries/rate'
-import { type Find, type Kind, keyIn, type Line, type Placed, timesOf, unknownKey, upsert } from './kind'
+import { addImported } from './import-people'
+import { hashOf } from './key-hashes'
+import { type Find, type Kind, keyIn, type Left, type Line, type Placed, timesOf, unknownKey, upsert } from './kind'
+import { keyOf, noteKnown } from './known'
 import { ImportedParticipant, ImportedTime } from './model'
 
 export const PARTICIPANTS: Kind<ImportedParticipant> = {
@@ -25,6 +28,8 @@ export const PARTICIPANTS: Kind<ImportedParticipant> = {
   stateOf: () => '',
   write: writeParticipants,
 }
+
+const TICKET_GONE = 'its ticket was deleted or merged here'
 
 const placeOf = (ticket_id: string, email: string) => `${ticket_id} ${addressKey(email)}`
 
@@ -47,7 +52,7 @@ async function writeParticipants(
   scope: Scope,
   lines: Placed<ImportedParticipant>[],
   find: Find,
-): Promise<Set<Placed<ImportedParticipant>>> {
+): Promise<Left<ImportedParticipant>> {
   const { sql, organization_id } = scope
   const tickets = await liveTickets(scope, lines, find)
   const emails = lines.map(({ input }) => input.email)
@@ -56,15 +61,19 @@ async function writeParticipants(
     select email_key, contact_id from contact_addresses
     where organization_id = ${organization_id} and email_key = any(${emails.map(addressKey)}::text[])`
   const contactOf = new Map(contacts.map(({ email_key, contact_id }) => [email_key, contact_id]))
-  const left = new Set<Placed<ImportedParticipant>>()
+  const left: Left<ImportedParticipant> = new Map()
   const rows = lines.flatMap((line) => {
     const { ticket_id: key, email, name, confirmed = true } = line.input
     const ticket_id = find('tickets', key) ?? ''
     const email_key = addressKey(email)
     const contact_id = contactOf.get(email_key)
     const is_contact = contact_id !== undefined && contact_id === tickets.get(ticket_id)
-    if (!tickets.has(ticket_id) || own.has(email_key) || is_contact) {
-      left.add(line)
+    const reason =
+      (!tickets.has(ticket_id) && TICKET_GONE) ||
+      (own.has(email_key) && 'is the address of a mailbox here') ||
+      (is_contact && 'is the contact of the ticket')
+    if (reason) {
+      left.set(line, reason)
       return []
     }
     return { organization_id, id: line.id, ticket_id, email, email_key, name: name || null, confirmed, contact_id }
@@ -99,32 +108,33 @@ export const TIME_ENTRIES: Kind<ImportedTime> = {
     ...given,
     ticket_id: keyIn(given, 'ticket_id', 'ticket'),
     user_id: keyIn(given, 'user_id', 'user'),
+    user_name: given.user_name ?? (given.user as { name?: unknown } | undefined)?.name,
   }),
   references: ({ ticket_id, user_id }) => [
     ['tickets', ticket_id],
     ['users', user_id],
   ],
-  judge: ({ ticket_id, user_id }, find) => [
-    ...(find('tickets', ticket_id) === undefined ? [unknownKey('/ticket_id', 'tickets')] : []),
-    ...(find('users', user_id) === undefined ? [unknownKey('/user_id', 'users')] : []),
-  ],
+  judge: ({ ticket_id }, find) =>
+    find('tickets', ticket_id) === undefined ? [unknownKey('/ticket_id', 'tickets')] : [],
   states: (scope, ids) => timesOf(scope, 'time_entries', ids),
   stateOf: ({ updated_at }) => updated_at,
   write: writeTime,
 }
 
-async function writeTime(scope: Scope, lines: Placed<ImportedTime>[], find: Find): Promise<Set<Placed<ImportedTime>>> {
+async function writeTime(scope: Scope, lines: Placed<ImportedTime>[], find: Find): Promise<Left<ImportedTime>> {
   const { organization_id } = scope
   const tickets = await liveTickets(scope, lines, find)
-  const left = new Set<Placed<ImportedTime>>()
+  const userOf = usersOf(scope, find)
+  const left: Left<ImportedTime> = new Map()
   const rows = []
   for (const line of lines) {
-    const { ticket_id: key, user_id: person, duration_minutes, description, billable = true } = line.input
-    const [ticket_id, user_id] = [find('tickets', key) ?? '', find('users', person)!]
+    const { ticket_id: key, duration_minutes, description, billable = true } = line.input
+    const ticket_id = find('tickets', key) ?? ''
     if (!tickets.has(ticket_id)) {
-      left.add(line)
+      left.set(line, TICKET_GONE)
       continue
     }
+    const user_id = await userOf(line)
     const date = line.input.date ?? new Date(line.created_ms).toISOString().slice(0, 10)
     const price = await priceOf(scope, line.input, ticket_id, user_id)
     const { id, updated_at } = line
@@ -145,6 +155,21 @@ async function writeTime(scope: Scope, lines: Placed<ImportedTime>[], find: Find
   }
   await upsert(scope, 'time_entries', rows, ['ticket_id', 'user_id'])
   return left
+}
+
+/** Finds whose time it is: that of people who are gone is an inactive member's, who is made when the first comes. */
+function usersOf(scope: Scope, find: Find) {
+  const gone = new Map<string, string>()
+  return async ({ input: { user_id, user_name }, ...line }: Placed<ImportedTime>): Promise<string> => {
+    const known = find('users', user_id) ?? gone.get(user_id)
+    if (known) return known
+    const key = keyOf('users', user_id)
+    const person = { email: `${key}@${scope.organization_id}.gone.invalid`, name: user_name || 'Former member' }
+    const id = await addImported(scope, { ...person, role: 'agent' }, line)
+    await noteKnown(scope, [{ keys: [key], row_id: id, digest: hashOf(''), state: line.updated_at }])
+    gone.set(user_id, id)
+    return id
+  }
 }
 
 /** The rate as it was there; what is missing is found as for time that is logged here. */

@@ -1,0 +1,53 @@
+/** What the converters of all desks do alike. */
+import type { Losses } from '../import/fitting'
+import { textOf } from './foreign-values'
+import type { OutFolder } from './write-folder'
+
+/** Makes keys such as `zendesk:123`. */
+export function keyed(desk: string): (id: unknown) => string {
+  return (id) => `${desk}:${textOf(id)}`
+}
+
+/** The times of an object of JSON. */
+export function timesOf({ created_at, updated_at }: Record<string, unknown>) {
+  return { created_at: textOf(created_at) || undefined, updated_at: textOf(updated_at) || undefined }
+}
+
+/** The bodies of a message: HTML with a text if there is one, else a text, which may be empty. */
+export function bodiesOf(html: string, text = ''): { body_html?: string; body?: string } {
+  if (html.trim() === '') return { body: text }
+  return text.trim() === '' ? { body_html: html } : { body_html: html, body: text }
+}
+
+/** Counts fields that have a value, and no place here. */
+export function leaveNoPlace(item: Record<string, unknown>, fields: string[], losses: Losses): void {
+  for (const field of fields) {
+    const value = item[field]
+    if (Array.isArray(value) ? value.length > 0 : textOf(value) !== '') {
+      losses.left_out.push({ path: `/${field}`, message: 'has no place here' })
+    }
+  }
+}
+
+/** Labels of tags, each of which is written when it first occurs. */
+export class Labels {
+  readonly #keys = new Set<string>()
+  readonly #key: (id: unknown) => string
+  readonly #out: OutFolder
+
+  constructor(key: (id: unknown) => string, out: OutFolder) {
+    this.#key = key
+    this.#out = out
+  }
+
+  /** Gives the keys of the labels of tags. Names differ by more than case. */
+  keysOf(tags: unknown[]): string[] {
+    const names = tags.map((tag) => textOf(tag).trim()).filter((name) => name !== '')
+    const keys = new Map(names.map((name) => [this.#key(name.toLowerCase()), name.toLowerCase()]))
+    for (const [external_id, name] of keys) {
+      if (!this.#keys.has(external_id)) this.#out.write('labels', { external_id, name })
+      this.#keys.add(external_id)
+    }
+    return [...keys.keys()]
+  }
+}
