@@ -24,7 +24,7 @@ export function linesOf(...values: unknown[]): string {
     .join('\n')
 }
 
-/** A list of JSON; what is no list has nothing in it. */
+/** A list of JSON, empty when there is none. */
 export function listOf(value: unknown): unknown[] {
   return Array.isArray(value) ? value : []
 }
@@ -34,7 +34,7 @@ export function objectsOf(value: unknown): Record<string, unknown>[] {
   return listOf(value).filter((one) => typeof one === 'object' && one !== null) as Record<string, unknown>[]
 }
 
-/** An object of JSON; what is none has no fields. */
+/** The fields of an object of JSON, or none. */
 export function fieldsOf(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {}
 }

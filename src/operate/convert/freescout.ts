@@ -4,6 +4,7 @@
  */
 import { noLosses } from '../import/fitting'
 import type { Value } from './dump-values'
+import { bodiesOf, keyed, Labels } from './foreign-rows'
 import {
   addTo,
   customOf,
@@ -19,7 +20,6 @@ import {
   textOf,
   timeOf,
 } from './foreign-values'
-import { bodiesOf, keyed, Labels } from './rows'
 import type { Source } from './source'
 import type { OutFolder } from './write-folder'
 

@@ -1,5 +1,6 @@
 /** Converts Freshdesk: its JSON export, or saved answers of its API. Files are those saved in `attachments`. */
 import { type Losses, noLosses } from '../import/fitting'
+import { bodiesOf, keyed, Labels, leaveNoPlace, timesOf } from './foreign-rows'
 import {
   customOf,
   emailOf,
@@ -16,7 +17,6 @@ import {
   textOf,
 } from './foreign-values'
 import { type Foreign, itemsOf } from './read-json'
-import { bodiesOf, keyed, Labels, leaveNoPlace, timesOf } from './rows'
 import type { Source } from './source'
 import type { OutFolder } from './write-folder'
 

@@ -3,6 +3,7 @@ import fs from 'node:fs'
 import { escapeHtml } from '../../base/html/text'
 import { type Losses, noLosses } from '../import/fitting'
 import type { Value } from './dump-values'
+import { bodiesOf, keyed } from './foreign-rows'
 import {
   addTo,
   customOf,
@@ -16,7 +17,6 @@ import {
   textOf,
   timeOf,
 } from './foreign-values'
-import { bodiesOf, keyed } from './rows'
 import type { Source } from './source'
 import type { OutFolder } from './write-folder'
 

@@ -3,9 +3,9 @@ import fs from 'node:fs'
 import type { Fault } from '../../base/errors'
 import { fileStore } from '../../desk/attachments/storage'
 import { type Losses, noLosses } from '../import/fitting'
+import { type FileName, KINDS } from '../import/import-kinds'
 import type { Report } from '../import/import-report'
 import type { Kind } from '../import/kind'
-import { type FileName, KINDS } from '../import/kinds'
 import { LINE_MOST } from '../import/read-lines'
 import { faultsOf, shapedRow } from '../import/read-row'
 
@@ -55,7 +55,7 @@ export class OutFolder {
     this.#report.note({ file, line: null, key }, { cut: [], left_out: [{ path: '', message }] })
   }
 
-  /** Makes a member of someone who is none any more, and whose time stays. An import makes one who has no address. */
+  /** Makes a member of a person who is gone and has an address, since time is a member's. An import makes the others. */
   keepMember(external_id: string, { name, email }: { name?: string; email?: string } = {}): void {
     if (email && !this.#members.has(external_id)) this.write('users', { external_id, name, email, role: 'agent' })
   }

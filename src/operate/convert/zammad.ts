@@ -1,6 +1,7 @@
 /** Converts Zammad: a dump of its database, with files in it or in `storage/fs`. */
 import { type Losses, noLosses } from '../import/fitting'
 import type { Value } from './dump-values'
+import { bodiesOf, keyed, Labels } from './foreign-rows'
 import {
   addTo,
   customOf,
@@ -15,7 +16,6 @@ import {
   textOf,
   timeOf,
 } from './foreign-values'
-import { bodiesOf, keyed, Labels } from './rows'
 import type { Source } from './source'
 import type { OutFolder } from './write-folder'
 import { minutesIn, type Setting, settingIn } from './zammad-settings'

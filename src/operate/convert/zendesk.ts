@@ -1,5 +1,6 @@
 /** Converts Zendesk: its JSON export, or saved answers of its API. Files are those that were saved in `attachments`. */
 import { noLosses } from '../import/fitting'
+import { bodiesOf, keyed, Labels, leaveNoPlace, timesOf } from './foreign-rows'
 import {
   customOf,
   emailOf,
@@ -15,7 +16,6 @@ import {
   textOf,
 } from './foreign-values'
 import { type Foreign, itemsOf } from './read-json'
-import { bodiesOf, keyed, Labels, leaveNoPlace, timesOf } from './rows'
 import type { Source } from './source'
 import type { OutFolder } from './write-folder'
 
@@ -75,7 +75,7 @@ function writePerson(user: Foreign, { people }: Known, out: OutFolder): void {
   const { id, role, organization_id, phone, alias, suspended, tags, details, notes } = user
   const email = emailOf(user.email)
   const name = nameOf(textOf(user.name), email)
-  const is_agent = role === 'agent' || role === 'admin'
+  const is_agent = ['agent', 'admin'].includes(textOf(role))
   people.set(textOf(id), { name, email, is_agent })
   const external_id = KEY(id)
   if (!email) {
@@ -103,7 +103,7 @@ function writeTicket(ticket: Foreign, { people, groups, tickets, labels }: Known
   if (status === 'deleted') return void out.leaveOut('tickets', KEY(id), 'was deleted')
   const losses = noLosses()
   if (!STATUSES[status]) losses.left_out.push({ path: '/status', message: `"${status}" is unknown, and became open` })
-  // Who follows gets blind copies.
+  // Followers get blind copies.
   const followers = new Set(listOf(ticket.follower_ids).map(textOf))
   const in_copy = listOf(ticket.email_cc_ids ?? ticket.collaborator_ids).map(textOf)
   const copied = in_copy.filter((one) => !followers.has(one))

@@ -74,7 +74,7 @@ function fitList({ items, maxItems }: Schema, field: string, given: unknown[], p
     const kept = fit(items, field, one, `${path}/${at}`, losses)
     return kept === undefined ? [] : [kept]
   })
-  // The primary address of a contact is none of these, and counts.
+  // The primary address of a contact counts beside these.
   const most = field === 'emails' ? maxItems! - 1 : (maxItems ?? fitting.length)
   const values = fitting.length > most ? [...new Set(fitting)] : fitting
   if (values.length <= most) return values

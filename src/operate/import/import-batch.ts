@@ -136,10 +136,7 @@ async function place<Input>(
     return outcomes
   }
   const left = written.length > 0 ? await kind.write(scope, written, find, prepared) : undefined
-  for (const [line, message] of left ?? []) {
-    outcomes.set(line, line.is_new ? 'unchanged' : 'conflict')
-    line.losses.left_out.push({ path: '', message })
-  }
+  for (const [line, message] of left ?? []) outcomes.set(line, leftLine(line, message))
   const noted = written.filter((line) => line.is_new || !left?.has(line))
   await noteKnown(scope, [
     ...linked.map(({ line, row_id, state }) => ({ keys: line.keys, row_id, digest: line.digest, state })),
@@ -149,6 +146,11 @@ async function place<Input>(
     })),
   ])
   return outcomes
+}
+
+function leftLine({ is_new, losses }: Placed<unknown>, message: string): Result {
+  losses.left_out.push({ path: '', message })
+  return is_new ? 'unchanged' : 'conflict'
 }
 
 function twice({ keys }: Line<unknown>): Fault[] {

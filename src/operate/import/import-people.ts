@@ -55,10 +55,11 @@ async function writeUsers(scope: Scope, lines: Placed<ImportedUser>[]): Promise<
 /** Adds a member who is inactive. @returns the id of the account */
 export async function addImported(
   scope: Scope,
-  { email, name, role = 'agent', hourly_rate, currency }: ImportedUser,
+  { email, name, hourly_rate, currency, ...given }: ImportedUser,
   { created_ms, updated_at }: { created_ms: number; updated_at: string },
 ): Promise<string> {
   const { sql, organization_id } = scope
+  const role = given.role ?? 'agent'
   const account = (await lockAccountOf(scope, email)) ?? { id: newId() }
   await sql`
     insert into users (id, email, email_key, name, password_hash)

@@ -1,4 +1,4 @@
-/** What became of the rows of an import, or of another desk's: numbers for each file, and rows that are not as given. */
+/** Tells what became of rows of an import or another desk: numbers for each file, and rows that are not as given. */
 import fs from 'node:fs'
 import type { Fault } from '../../base/errors'
 import { explained } from '../backup/backup-error'
@@ -16,7 +16,7 @@ export type Numbers = {
 }
 
 /** A row, by its line in the file, or null when it is in none. */
-export type RowName = { file: string; line: number | null; key: string | null }
+type RowName = { file: string; line: number | null; key: string | null }
 
 /** A line that was not taken. A conflict was changed here and in the file. */
 type Refused = RowName & { result: 'failed' | 'conflict'; errors: Fault[] }
