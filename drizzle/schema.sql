@@ -682,6 +682,7 @@ create table messages (
   email_attempts integer,
   server_response text,
   email_tries jsonb,
+  directs_answers boolean,
   constraint messages_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint messages_ticket_fk FOREIGN KEY (organization_id, ticket_id) REFERENCES tickets(organization_id, id) ON DELETE CASCADE,
   constraint messages_channel CHECK ((channel = ANY (ARRAY['email'::text, 'api'::text, 'portal'::text]))) NOT VALID,
@@ -752,6 +753,7 @@ create table participants (
   email_key text not null,
   original_ticket_id uuid,
   was_listed boolean default false not null,
+  left_out boolean default false not null,
   constraint participants_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint participants_contact_fk FOREIGN KEY (organization_id, contact_id) REFERENCES contacts(organization_id, id) ON DELETE SET NULL (contact_id),
   constraint participants_ticket_fk FOREIGN KEY (organization_id, ticket_id) REFERENCES tickets(organization_id, id) ON DELETE CASCADE

@@ -144,6 +144,9 @@ Retention / merged tickets, changes meanwhile <- retention: rules > take with a 
 Retention / 422 ON_HOLD <- retention: what is on hold > stays: the ticket, the contact, the label and what the jobs would remove
 Retention / hold, only admins unlabel <- retention: what is on hold > is released by admins alone
 Retention / hold, merge and split <- retention: what is on hold > is not freed by a merge, a split, or the undoing of a merge
+GET /tickets/:ticket_id/recipients <- mail-recipients: the recipients that the API tells are those of the next email, with the mailbox that sends it
+Participants / left out by the contact's proven reply <- mail-recipients: whom the contact leaves out of a proven reply that names others gets no further answer
+Participants / left out by a reply to us alone <- mail-recipients: a reply to us alone takes nobody out and marks whom it leaves out, until a reply names them
 POST /tickets/:ticket_id/messages/:message_id/resend <- resend: a failed email goes out again with the same Message-ID, to the address that the contact has now
 POST /tickets/:ticket_id/messages/:message_id/resend / 422 EMAIL_SEND_FAILED <- resend: it is refused > when no mailbox can send
 POST /tickets/:ticket_id/messages / request / after <- after: after: the last message, or null while there is none, is taken

@@ -52,6 +52,7 @@ const MOST: Record<string, [statements: number, waits: number]> = {
   'GET /attachments/{attachment_id}': [1, 1],
   'GET /attachments/{attachment_id}/content': [1, 1],
   'GET /tickets/{ticket_id}/participants': [3, 1],
+  'GET /tickets/{ticket_id}/recipients': [4, 4],
   'POST /tickets/{ticket_id}/participants': [11, 7],
   'GET /contacts': [2, 1],
   'POST /contacts': [13, 11],

@@ -3,12 +3,13 @@ import { newId } from '../../base/db/columns'
 import { insertRows } from '../../base/db/insert-rows'
 import { unknownIds } from '../../base/errors'
 import { type Actor, inTransaction, type Scope, together } from '../../base/scope'
-import { asIds, firstIdAt } from '../../base/shapes/ids'
+import { asIds } from '../../base/shapes/ids'
 import { publish } from '../../delivery/webhooks/publish'
 import { findOrCreateContacts } from '../contacts/senders'
 import { spreadHold } from '../holds/holds'
 import { touchTickets } from '../messages/add-messages'
 import { lockConversation, lockMail } from '../messages/conversation'
+import { receivedSince } from '../messages/received-since'
 import { addParticipants, type Candidate, type Standing } from '../participants/commands'
 import { rebuildSearch } from '../search/ticket-document'
 import type { Ticket } from '../tickets/model'
@@ -32,9 +33,6 @@ type Chosen = {
 
 /** The customer's message that could have opened the ticket. */
 type Opener = Chosen & { sender_email: string }
-
-/** A day: mail is filed a moment after its ledger row is made, or when a fault has passed. */
-const FILED_WITHIN_MS = 86_400_000
 
 /** An answer goes to each of them: as by mail that opens a ticket. */
 const MOST_CONFIRMED = 20
@@ -144,11 +142,10 @@ type Filed = { mailbox_id: string | null; recipients: string[] }
 
 /** How a message came in, as far as the ledger knows it: its mailbox, and the addresses in To and Cc. */
 async function filedAs({ sql, organization_id }: Scope, { id }: Opener): Promise<Filed | undefined> {
-  const written_at = Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)
   const [filed] = await sql<Filed[]>`
     select mailbox_id, recipients from inbound_messages
     where organization_id = ${organization_id} and message_id = ${id}
-      and id between ${firstIdAt(written_at - FILED_WITHIN_MS)} and ${id}
+      and id between ${receivedSince(id)} and ${id}
     order by id limit 1`
   return filed
 }

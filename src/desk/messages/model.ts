@@ -5,6 +5,7 @@ import {
   EMAIL_STATUSES,
   MESSAGE_CHANNELS,
   MESSAGE_DIRECTIONS,
+  RECIPIENT_KINDS,
   RECIPIENT_STATUSES,
 } from '../../base/db/schema'
 import { isBlank, isLong } from '../../base/html/body'
@@ -48,6 +49,7 @@ export const Message = Type.Object({
   email_message_id: orNull(Type.String({ description: 'Without angle brackets' })),
   email_recipients: Type.Array(
     Type.Object({
+      kind: oneOf(RECIPIENT_KINDS),
       email: Type.String(),
       status: oneOf(RECIPIENT_STATUSES, { description: 'Of this recipient alone' }),
       error: orNull(Type.String({ description: 'What the server said against it' })),
@@ -79,6 +81,25 @@ export const MessageOfTicket = Type.Composite([
   Type.Object({ ticket: Type.Object({ id: Uuid, code: TicketCode, subject: Type.String() }) }),
 ])
 export type MessageOfTicket = typeof MessageOfTicket.static
+
+const Addressee = Type.Object({ name: orNull(Type.String()), email: Type.String() })
+
+export const Recipients = Type.Object({
+  from: orNull(Addressee, { description: 'The mailbox that would send; null: there is none that can' }),
+  to: Type.Array(Addressee, { description: 'The contact, where it wants answers; empty: no email would be sent' }),
+  cc: Type.Array(
+    Type.Composite([
+      Addressee,
+      Type.Object({
+        left_out: Type.Optional(
+          Type.Literal(true, { description: "The contact's last reply went to you alone, without this person" }),
+        ),
+      }),
+    ]),
+    { description: 'The confirmed participants' },
+  ),
+})
+export type Recipients = typeof Recipients.static
 
 const email = text({ max: 254, rule: isEmailAddress, code: 'INVALID_EMAIL', fault: 'must be an email address' })
 

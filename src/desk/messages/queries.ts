@@ -76,7 +76,7 @@ export function detailFields({ sql, organization_id }: Scope) {
     m.email_status in ('sent', 'bounced') as email_sent, m.email_status, m.email_error, m.email_message_id,
     (
       select coalesce(json_agg(json_build_object(
-        'email', r.email, 'status', r.status, 'error', r.error
+        'kind', r.kind, 'email', r.email, 'status', r.status, 'error', r.error
       ) order by r.position), '[]')
       from message_recipients r where r.organization_id = ${organization_id} and r.message_id = m.id
     ) as email_recipients,

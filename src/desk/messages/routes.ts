@@ -4,9 +4,10 @@ import { path } from '../../base/shapes/fields'
 import { Paging, query } from '../../base/shapes/query'
 import { inOrganization } from '../../http/admission/authenticate'
 import { created, data, done, inSteps } from '../../http/request/answer'
+import { getRecipients } from './addressees'
 import { createMessage, deleteMessage } from './commands'
 import { listAllMessages, listMessages, type MessagePage, type PageOfAll } from './list-messages'
-import { Message, MessageFilter, MessageOfTicket, NewMessage } from './model'
+import { Message, MessageFilter, MessageOfTicket, NewMessage, Recipients } from './model'
 import { getMessage } from './queries'
 import { resendMessage } from './resend'
 
@@ -36,6 +37,16 @@ export const messageRoutes = new Elysia({
       detail: { summary: 'List messages', permission: 'messages:read' },
     },
   )
+
+  .get('/tickets/:ticket_id/recipients', ({ scope, params }) => data(getRecipients(scope, params.ticket_id)), {
+    params: path('ticket_id'),
+    response: one(Recipients),
+    detail: {
+      summary: 'Get recipients',
+      description: 'Where a public message without `cc` would go now',
+      permission: 'messages:read',
+    },
+  })
 
   .post(
     '/tickets/:ticket_id/messages',

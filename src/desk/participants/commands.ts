@@ -93,7 +93,7 @@ export async function addToEach(scope: Scope, given: CandidatesOfTicket[]): Prom
     rows,
     sql`
       on conflict (organization_id, ticket_id, email_key) do update
-        set confirmed = true, name = coalesce(participants.name, excluded.name),
+        set confirmed = true, left_out = false, name = coalesce(participants.name, excluded.name),
           was_listed = excluded.original_ticket_id is not null
             and (participants.was_listed or participants.original_ticket_id is null),
           original_ticket_id = excluded.original_ticket_id

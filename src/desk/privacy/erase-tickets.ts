@@ -143,7 +143,7 @@ async function eraseDocuments(scope: Scope, ids: string[]): Promise<void> {
  * Types of entries of a timeline that may hold a text, a name or an address of a person (`desk/timeline/activity.ts`).
  */
 export const TELLING_TYPES = [
-  ...['changed', 'time_changed', 'participant_added', 'participant_removed'],
+  ...['changed', 'time_changed', 'participant_added', 'participant_removed', 'participant_unconfirmed'],
   ...['email_sent', 'email_resent', 'email_failed', 'email_bounced'],
 ]
 
@@ -158,7 +158,8 @@ export function scrubbed({ sql }: Scope) {
       when type = 'changed' and data ->> 'field' in ('subject', 'contact', 'external_id', 'custom')
         then data || '{"from": null, "to": null}'
       when type = 'time_changed' then data #- '{changes,description}'
-      when type in ('participant_added', 'participant_removed') then data || ${replaced({ email: ERASED_EMAIL })}
+      when type in ('participant_added', 'participant_removed', 'participant_unconfirmed')
+        then data || ${replaced({ email: ERASED_EMAIL })}
       when type in ('email_sent', 'email_resent') then data || '{"recipients": []}'
       when type = 'email_failed' then data || ${replaced({ recipient: ERASED_EMAIL, error: null })}
       when type = 'email_bounced' then data || ${replaced({ error: ERASED })}

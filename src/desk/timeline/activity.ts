@@ -23,6 +23,8 @@ type ActivityData = {
   email_bounced: { message_id: string; error: string }
   participant_added: { participant_id: string; email: string }
   participant_removed: { participant_id: string; email: string }
+  /** The contact has left the person out of a reply. */
+  participant_unconfirmed: { participant_id: string; email: string }
   /** `sources` on the ticket that has their messages now, `into` on these. */
   merged: { sources: TicketCode[] } | { into: TicketCode }
   unmerged: { sources: TicketCode[] } | { from: TicketCode }

@@ -13,6 +13,7 @@ import { createdEvent } from '../../desk/messages/commands'
 import { type Conversation, lockConversations, nextMessageId } from '../../desk/messages/conversation'
 import { getWritten } from '../../desk/messages/queries'
 import { addToEach, type CandidatesOfTicket, type Standing } from '../../desk/participants/commands'
+import { leaveOut } from '../../desk/participants/leave-out'
 import { type OpenedTicket, openTickets } from '../../desk/tickets/open-tickets'
 import { reopensOnReply, reopenTickets } from '../../desk/tickets/reopen'
 import type { Answer } from '../parse/answer-words'
@@ -20,6 +21,7 @@ import { type Decision, decideAll } from './decide'
 import { draftOf, othersOf, type StoredPart, subjectOf } from './mail-draft'
 import type { InboundMail } from './message'
 import { recordBounce } from './record-bounce'
+import { repliesOfContacts } from './replies-of-contacts'
 import { addNoteOf, fileAnswer, mayBeAnswerOfTeam } from './team-mail'
 import { type FiledMail, writeOutcomes } from './write-outcomes'
 
@@ -123,6 +125,13 @@ async function writeConversations(scope: Scope, round: Decided[], subscribers: S
     ),
     addToEach(scope, [...openings.map(peopleOfOpening), ...replies.map((one) => peopleOfReply(one, conversations))]),
   ])
+  await leaveOut(
+    scope,
+    await repliesOfContacts(
+      scope,
+      replies.filter((one) => isContacts(one, conversations)),
+    ),
+  )
   const reopened = await reopenAnswered(scope, replies, conversations)
   const read = await getWritten(
     scope,
@@ -204,15 +213,19 @@ function peopleOfOpening({ ticket_id, mail, contact, actor, decision }: Written<
  * subscribe anybody.
  */
 function peopleOfReply(one: Written<Reply>, conversations: Map<string, Conversation>): CandidatesOfTicket {
-  const { ticket_id, mail, contact, actor, decision } = one
+  const { ticket_id, mail, actor, decision } = one
   const ticket = conversations.get(ticket_id)!
   const { sender } = mail
   const { is_known, anchor, trust } = decision
-  if (sender && ticket.contact_id === contact.id) {
+  if (isContacts(one, conversations)) {
     return { ticket, actor, candidates: recipientsOf(mail, trust.adds[anchor]) }
   }
   const stranger = sender && !is_known ? [{ ...sender, standing: 'listed' as const }] : []
   return { ticket, actor, candidates: [...stranger, ...recipientsOf(mail, 'listed')] }
+}
+
+function isContacts({ ticket_id, mail, contact }: Written<Reply>, conversations: Map<string, Conversation>): boolean {
+  return mail.sender !== undefined && conversations.get(ticket_id)!.contact_id === contact.id
 }
 
 /** The recipients of a mail. Of a long list only the first are confirmed: an answer goes to each of them. */

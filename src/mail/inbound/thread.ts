@@ -22,6 +22,8 @@ export type Thread = {
   /** True when the sender belongs to the ticket; false when an anchor of ours is all that leads there. */
   is_known: boolean
   anchor: AnchorKind
+  /** The message that it answers, as far as an id in In-Reply-To or References names one that is here. */
+  answered_id: string | null
 }
 
 /** Addresses of one message that are looked up; a message that needs more is an attack. */
@@ -147,7 +149,7 @@ async function byAnchor(scope: Scope, asked: ThreadQuestion[]): Promise<Found[]>
           sender_domains text[])
     ), anchors as (
       select g.*, m.ticket_id, coalesce(m.original_ticket_id, m.ticket_id) as named_id, true as is_issued,
-        true as is_message
+        true as is_message, m.id as answered_id
       from given g join messages m on m.organization_id = ${organization_id} and m.id = g.message_id
       where m.direction = 'outbound'
       union all
@@ -155,7 +157,7 @@ async function byAnchor(scope: Scope, asked: ThreadQuestion[]): Promise<Found[]>
           select m.ticket_id from messages m where m.organization_id = ${organization_id} and m.id = a.message_id
         ), (
           select n.merged_into_id from tickets n where n.organization_id = ${organization_id} and n.id = a.ticket_id
-        ), a.ticket_id), a.ticket_id, false, a.message_id is not null
+        ), a.ticket_id), a.ticket_id, false, a.message_id is not null, a.message_id
       from given g join email_anchors a
         on a.organization_id = ${organization_id} and a.email_message_id = g.email_message_id
       -- Devices use one id for many messages: its own id counts only while no message has it.
@@ -166,7 +168,8 @@ async function byAnchor(scope: Scope, asked: ThreadQuestion[]): Promise<Found[]>
       )
     )
     select distinct on (a.place) a.place, t.id as ticket_id, a.named_id, a.rule, is_customer or is_participant as is_known,
-      case when is_issued then 'issued' else 'foreign' end as anchor
+      case when is_issued then 'issued' else 'foreign' end as anchor,
+      case when a.rule <> 'message_id' then a.answered_id end as answered_id
     from anchors a join tickets t on t.organization_id = ${organization_id} and t.id = a.ticket_id
     ${relation(scope, sql`a`, sql`a.named_id`)}
     where t.deleted_at is null and (is_issued or is_customer or is_participant)
@@ -188,7 +191,7 @@ async function byTag(scope: Scope, asked: ThreadQuestion[]): Promise<Found[]> {
   if (wanted.length === 0) return []
   return sql<Found[]>`
     select distinct on (g.place) g.place, t.id as ticket_id, n.id as named_id, 'reply_tag' as rule,
-      is_customer or is_participant as is_known, 'issued' as anchor
+      is_customer or is_participant as is_known, 'issued' as anchor, null as answered_id
     from json_to_recordset(${JSON.stringify(wanted)}::text::json)
       as g (place integer, position integer, ticket_id uuid, message_id uuid, sender_key text, sender_domains text[])
     join tickets n on n.organization_id = ${organization_id} and n.id = coalesce(g.ticket_id, (
@@ -214,7 +217,7 @@ async function bySubjectCode(scope: Scope, asked: ThreadQuestion[]): Promise<Fou
   if (wanted.length === 0) return []
   return sql<Found[]>`
     select distinct on (g.place) g.place, t.id as ticket_id, n.id as named_id, 'subject_code' as rule, true as is_known,
-      'foreign' as anchor
+      'foreign' as anchor, null as answered_id
     from json_to_recordset(${JSON.stringify(wanted)}::text::json)
       as g (place integer, position integer, number integer, code text, sender_key text, sender_domains text[])
     join tickets n on n.organization_id = ${organization_id} and n.number = g.number and n.code = g.code

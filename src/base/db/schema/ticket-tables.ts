@@ -194,6 +194,8 @@ export const participants = distributedTable(
     original_ticket_id: uuid(),
     /** It was here before the merge, not confirmed. */
     was_listed: boolean().notNull().default(false),
+    /** The contact's last reply to a message that this person got went to the organization alone. */
+    left_out: boolean().notNull().default(false),
     created_at: createdAt(),
   },
   (table) => [

@@ -64,6 +64,7 @@ const WORDS: Record<string, (data: Data) => string> = {
     t('timeline.email_failed', { email: recipient, fault: error ?? t('timeline.no_reason') }),
   email_bounced: ({ error }) => t('timeline.email_bounced', { fault: error }),
   participant_added: ({ email }) => t('timeline.participant_added', { email }),
+  participant_unconfirmed: ({ email }) => t('timeline.participant_unconfirmed', { email }),
   participant_removed: ({ email }) => t('timeline.participant_removed', { email }),
   merged: ({ sources, into }) =>
     into ? t('timeline.merged_into', { ticket: into.code }) : t('timeline.merged', { tickets: codesOf(sources) }),

@@ -167,6 +167,7 @@ export const talkEnglish = {
   'timeline.email_failed': 'could not send to {email}: {fault}',
   'timeline.no_reason': 'no reason given',
   'timeline.email_bounced': 'got an email back: {fault}',
+  'timeline.participant_unconfirmed': 'left {email} out of the reply',
   'timeline.participant_added': 'added {email}',
   'timeline.participant_removed': 'removed {email}',
   'timeline.merged': 'merged {tickets} into this ticket',

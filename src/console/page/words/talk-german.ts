@@ -174,6 +174,7 @@ export const talkGerman: Translated<typeof talkEnglish> = {
   'timeline.email_failed': 'konnte nicht an {email} senden: {fault}',
   'timeline.no_reason': 'ohne Angabe von Gründen',
   'timeline.email_bounced': 'bekam eine E-Mail zurück: {fault}',
+  'timeline.participant_unconfirmed': 'hat {email} aus dem Verteiler genommen',
   'timeline.participant_added': 'hat {email} hinzugefügt',
   'timeline.participant_removed': 'hat {email} entfernt',
   'timeline.merged': 'hat {tickets} in dieses Ticket aufgenommen',
