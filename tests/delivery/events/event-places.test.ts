@@ -7,7 +7,7 @@ import { createOrganization, startApi, stopApi } from '../../support/api'
 import { createContact, createTicket } from '../../support/factories'
 import { createWebhook, emit } from '../../support/webhooks'
 
-beforeAll(() => startApi())
+beforeAll(() => startApi(10))
 afterAll(stopApi)
 
 /** The events of an organization in its order: types and ids of what they are about. */
