@@ -46,7 +46,7 @@ const FRAME = `<!doctype html>
     <meta charset="utf-8">
     <meta name="color-scheme" content="light">
     <title>Message</title>
-    <link rel="stylesheet" href="/console/frame.css">
+    <link rel="stylesheet" href="frame.css">
   </head>
   <body></body>
 </html>

@@ -49,7 +49,8 @@ export const SERVICE_SETTINGS = {
     is_basic: true,
   },
   BASE_URL: {
-    meaning: 'Public address of the service. Links in answers, such as the `url` of an attachment, begin with it.',
+    meaning:
+      'Public address of the service. Links in answers, such as the `url` of an attachment, begin with it. It may have a path, which the proxy in front takes away.',
     read: baseUrl,
     default: ({ PORT, TLS_CERT_FILE }) => `${TLS_CERT_FILE ? 'https' : 'http'}://localhost:${PORT}`,
     default_words: '`http://localhost:$PORT`, with a certificate `https://localhost:$PORT`',

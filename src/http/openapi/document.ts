@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { toOpenAPISchema } from '@elysiajs/openapi'
 import type { AnyElysia } from 'elysia'
 import { version } from '../../../package.json'
+import { config } from '../../base/config'
 import { type Declared, isInOrganization } from '../request/declarations'
 import { isPermission } from '../request/permissions'
 import { type ErrorReplies, errorsOf } from './documented-errors'
@@ -43,7 +44,7 @@ export function openApiDocument(app: AnyElysia) {
   return {
     openapi: '3.1.2',
     info: { title: 'Deskwire', version, description: readFileSync(GUIDE, 'utf8') },
-    servers: [{ url: '/', description: 'This service' }],
+    servers: [{ url: new URL(config.BASE_URL).pathname, description: 'This service' }],
     security: TOKEN,
     tags: tagsOf(Object.values(paths).flatMap((operations) => Object.values(operations))),
     paths: mapValues(paths, (operations, path) =>

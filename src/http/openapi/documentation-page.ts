@@ -4,26 +4,27 @@ import { fileURLToPath } from 'node:url'
 import type Elysia from 'elysia'
 import { openApiDocument } from './document'
 
+/** Its addresses are relative: BASE_URL may have a path. */
 const PAGE = `<!doctype html>
 <html lang="en">
   <head>
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width, initial-scale=1">
     <title>Deskwire API</title>
-    <link rel="icon" href="/swagger/favicon-32x32.png">
-    <link rel="stylesheet" href="/swagger/swagger-ui.css">
+    <link rel="icon" href="swagger/favicon-32x32.png">
+    <link rel="stylesheet" href="swagger/swagger-ui.css">
   </head>
   <body>
     <div id="ui"></div>
-    <script src="/swagger/swagger-ui-bundle.js"></script>
-    <script src="/swagger/start.js"></script>
+    <script src="swagger/swagger-ui-bundle.js"></script>
+    <script src="swagger/start.js"></script>
   </body>
 </html>
 `
 
 /** A file of its own: the page's policy allows no script in it. */
 const START = `SwaggerUIBundle({
-  url: '/swagger/json',
+  url: 'swagger/json',
   dom_id: '#ui',
   deepLinking: true,
   validatorUrl: null,

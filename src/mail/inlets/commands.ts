@@ -39,7 +39,7 @@ export async function createInlet(scope: Scope, mailbox_id: string, input: NewIn
       values (${organization_id}, ${id}, ${mailbox_id}, ${provider}, ${hashToken(token)}, ${key})`
     await auditUpdated(scope, before, {}, ['inlet'])
   })
-  return { provider, url: new URL(`/api/v1/inbound/${token}`, config.BASE_URL).href }
+  return { provider, url: `${config.BASE_URL}/api/v1/inbound/${token}` }
 }
 
 /** Ends the inlet of a mailbox, and the one before, at once. @throws MAILBOX_NOT_FOUND */

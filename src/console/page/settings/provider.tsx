@@ -71,7 +71,7 @@ function SecondFactorRule({ api }: View) {
 function Provider({ api, provider, etag, reload }: View & Found & { reload: () => Promise<void> }) {
   const [is_removing, setRemoving] = useState(false)
   const [saved, setSaved] = useState(0)
-  const base = `${location.origin}/api/v1/auth/oidc`
+  const base = `${new URL('api/v1/auth/oidc', location.href)}`
   const match: Record<string, string> = etag ? { 'if-match': etag } : {}
   const save = async (body: Body) => {
     await api.put('/identity-provider', toBody(body), match)
@@ -97,7 +97,10 @@ function Provider({ api, provider, etag, reload }: View & Found & { reload: () =
         <div>
           <dt>{t('provider.page')}</dt>
           <dd>
-            <Copyable text={`${location.origin}/?organization=${api.organization_id}`} label={t('provider.page')} />
+            <Copyable
+              text={`${new URL(`./?organization=${api.organization_id}`, location.href)}`}
+              label={t('provider.page')}
+            />
           </dd>
         </div>
       </dl>
