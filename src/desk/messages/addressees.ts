@@ -66,10 +66,7 @@ export async function findRecipients(scope: Scope, ticket: Answered, cc: string[
 type Mailbox = { id: string; address: string; signature: string | null; sender_name: string }
 
 /** What says where the contact is written to: the latest email of the conversation, and its addresses. */
-type Reachable = {
-  latest: { sender_email: string; reply_to: string | null; directs_answers: boolean | null }[]
-  addresses: string[]
-}
+type Reachable = { latest: { sender_email: string; reply_to: string | null }[]; addresses: string[] }
 
 /**
  * Finds the mailbox that received the conversation when it can send, else the default mailbox when that one can; with
@@ -82,7 +79,7 @@ export async function findMailbox({ sql, organization_id }: Scope, { id, mailbox
       select a.email from contact_addresses a
       where a.organization_id = ${organization_id} and a.contact_id = ${contact_id ?? ZERO_ID}
     ) as addresses, array(
-      select json_build_object('sender_email', w.sender_email, 'directs_answers', w.directs_answers, 'reply_to', case
+      select json_build_object('sender_email', w.sender_email, 'reply_to', case
         when w.original_ticket_id is null or w.sender_verified then w.reply_to
       end) from messages w
       where w.organization_id = ${organization_id} and w.ticket_id = ${id} and w.direction = 'inbound'
@@ -109,7 +106,7 @@ function wantedAddress({ latest, addresses }: Reachable, contact_email: string):
   if (!last) return contact_email
   const address = by_key.get(addressKey(last.sender_email))!
   const { reply_to } = last
-  return reply_to && (last.directs_answers ?? domainKey(reply_to) === domainKey(address)) ? reply_to : address
+  return reply_to && domainKey(reply_to) === domainKey(address) ? reply_to : address
 }
 
 function domainKey(address: string): string {

@@ -38,8 +38,6 @@ export const messages = distributedTable(
     sender_verified: boolean(),
     /** Inbound email: where its sender wants answers, when that is another address. */
     reply_to: text(),
-    /** Answers go to `reply_to`; null in rows of before: when its domain is the sender's. */
-    directs_answers: boolean(),
     cc: text().array().notNull().default(sql`'{}'`),
     /** Without angle brackets. */
     email_message_id: text(),
