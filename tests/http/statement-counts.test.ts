@@ -42,7 +42,7 @@ const MOST: Record<string, [statements: number, waits: number]> = {
   'GET /drafts': [3, 2],
   'GET /drafts/{draft_id}': [1, 1],
   'PATCH /drafts/{draft_id}': [12, 8],
-  'GET /macros': [2, 1],
+  'GET /macros': [3, 2],
   'POST /macros': [3, 3],
   'GET /macros/{macro_id}': [1, 1],
   'PATCH /macros/{macro_id}': [4, 4],

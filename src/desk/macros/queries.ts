@@ -1,14 +1,18 @@
 import type { Fragment } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
+import { byteSteps } from '../../base/flow/byte-steps'
 import type { Scope } from '../../base/scope'
 import { type Page, page } from '../../base/shapes/page'
 import type { Paging } from '../../base/shapes/query'
+import type { InSteps, Steps } from '../../http/request/steps'
 import type { Macro } from './model'
 
-/** Lists the macros of the organization, by name. */
-export function listMacros(scope: Scope, query: Paging): Promise<Page<Macro>> {
+export type MacroPage = Page<Macro>
+
+/** Lists the macros of the organization, by name: in steps when their texts are too large to be sent at once. */
+export async function listMacros(scope: Scope, query: Paging): Promise<InSteps<MacroPage>> {
   const { sql, organization_id } = scope
-  return page(scope, query, {
+  const { data: rows, meta } = await page(scope, query, {
     name: 'macros',
     sort: {
       keys: [
@@ -17,10 +21,26 @@ export function listMacros(scope: Scope, query: Paging): Promise<Page<Macro>> {
       ],
       direction: 'asc',
     },
-    rows: ({ slice }) => selectMacros(scope, slice),
+    rows: ({ slice }) => sql<{ id: string; name: string; size: number }[]>`
+      select m.id, m.name, coalesce(octet_length(m.body), 0) as size
+      from macros m where m.organization_id = ${organization_id} ${slice}`,
     count: () => sql<{ total: number }[]>`
       select count(*) as total from macros where organization_id = ${organization_id}`,
   })
+  const steps = byteSteps(rows).map((step) => step.map(({ id }) => id))
+  return { data: steps.length > 1 ? readEach(scope, steps) : await getMacros(scope, steps[0] ?? []), meta }
+}
+
+async function* readEach(scope: Scope, steps: string[][]): Steps<Macro> {
+  for (const ids of steps) yield await getMacros(scope, ids)
+}
+
+/** Reads macros by their ids, in that order; those that are gone are left out. */
+export async function getMacros(scope: Scope, ids: string[]): Promise<Macro[]> {
+  if (ids.length === 0) return []
+  const rows = await selectMacros(scope, scope.sql`and m.id = any(${ids}::uuid[])`)
+  const found = new Map(rows.map((row) => [row.id, row]))
+  return ids.flatMap((id) => found.get(id) ?? [])
 }
 
 /** @throws MACRO_NOT_FOUND */

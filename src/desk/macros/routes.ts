@@ -3,10 +3,10 @@ import { NoContent, one, pageOf } from '../../base/shapes/answers'
 import { path } from '../../base/shapes/fields'
 import { Paging, query } from '../../base/shapes/query'
 import { inOrganization } from '../../http/admission/authenticate'
-import { created, data, done } from '../../http/request/answer'
+import { created, data, done, inSteps } from '../../http/request/answer'
 import { applyMacro, createMacro, deleteMacro, previewMacro, updateMacro } from './commands'
 import { AppliedMacro, Macro, MacroChanges, MacroPreview, MacroUse, NewMacro } from './model'
-import { getMacro, listMacros } from './queries'
+import { getMacro, listMacros, type MacroPage } from './queries'
 
 export const macroRoutes = new Elysia({
   tags: ['Macros'],
@@ -14,7 +14,7 @@ export const macroRoutes = new Elysia({
 })
   .use(inOrganization)
 
-  .get('/macros', ({ scope, query }) => listMacros(scope, query), {
+  .get('/macros', async ({ scope, query }) => inSteps<MacroPage>(await listMacros(scope, query)), {
     query: query(Paging),
     response: pageOf(Macro),
     detail: { summary: 'List macros', description: 'By name', permission: 'macros:read' },

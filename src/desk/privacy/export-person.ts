@@ -3,6 +3,7 @@
 import { audit } from '../../base/audit/audit'
 import { ZERO_ID } from '../../base/db/columns'
 import type { Fragment } from '../../base/db/transact'
+import { byteSteps } from '../../base/flow/byte-steps'
 import type { Scope } from '../../base/scope'
 import type { InSteps, Steps } from '../../http/request/steps'
 import type { Draft } from '../drafts/model'
@@ -23,8 +24,8 @@ import { type Traces, tracesOf, writtenOn } from './traces'
 const STEP = 500
 /** Rows that are looked at for the person's address at once. Only those that may be the person's leave the database. */
 const LOOK = 20_000
-/** Messages of one step: each may be large. */
-const MESSAGES = 20
+/** Each text counts as so many bytes at least: a step has 20 messages or drafts at most. */
+const LEAST_BYTES = 100_000
 
 /**
  * Gives what is kept of a contact: its tickets with all messages, notes and drafts, what the person wrote in other
@@ -71,15 +72,16 @@ async function* ticketsOf({ sql, organization_id }: Scope, { tickets }: Traces):
 async function* messagesOf(scope: Scope, traces: Traces): Steps<PersonMessage> {
   const { sql, organization_id } = scope
   for (const tickets of stepsOf(traces.tickets)) {
-    const rows = await sql<{ id: string }[]>`
-      select id from messages where organization_id = ${organization_id} and ${writtenOn(scope, tickets)}
+    const rows = await sql<Sized[]>`
+      select id, ${sizeOfText(scope)} + coalesce(octet_length(reply_text), 0) as size from messages where organization_id = ${organization_id} and ${writtenOn(scope, tickets)}
       order by ticket_id, id`
     yield* readMessages(scope, rows)
   }
   const own = new Set(traces.tickets)
   for await (const { part } of partsOf(scope, 'messages')) {
-    const rows = await sql<{ id: string; ticket_id: string; sender_email: string | null }[]>`
-      select id, coalesce(original_ticket_id, ticket_id) as ticket_id, sender_email from messages
+    const rows = await sql<(Sized & { ticket_id: string; sender_email: string | null })[]>`
+      select id, coalesce(original_ticket_id, ticket_id) as ticket_id, sender_email,
+        ${sizeOfText(scope)} + coalesce(octet_length(reply_text), 0) as size from messages
       where organization_id = ${organization_id} and ${part} and sender_email ilike any(${traces.address_like}::text[])
       order by id`
     yield* readMessages(
@@ -89,10 +91,17 @@ async function* messagesOf(scope: Scope, traces: Traces): Steps<PersonMessage> {
   }
 }
 
-async function* readMessages(scope: Scope, messages: { id: string }[]): Steps<PersonMessage> {
+type Sized = { id: string; size: number }
+
+/** Makes the expression of the bytes of a message or draft, which the database knows without reading the texts. */
+function sizeOfText({ sql }: Scope): Fragment {
+  return sql`${sql.unsafe(String(LEAST_BYTES))} + octet_length(body) + octet_length(body_html)`
+}
+
+async function* readMessages(scope: Scope, messages: Sized[]): Steps<PersonMessage> {
   const { sql, organization_id } = scope
-  for (let start = 0; start < messages.length; start += MESSAGES) {
-    const ids = messages.slice(start, start + MESSAGES).map(({ id }) => id)
+  for (const step of byteSteps(messages)) {
+    const ids = step.map(({ id }) => id)
     const rows = await sql<(MessageRow & { ticket_id: string })[]>`
       select m.ticket_id, ${messageFields(scope)} from messages m
       where m.organization_id = ${organization_id} and m.id = any(${ids}::uuid[]) order by m.ticket_id, m.id`
@@ -103,13 +112,13 @@ async function* readMessages(scope: Scope, messages: { id: string }[]): Steps<Pe
 async function* draftsOf(scope: Scope, traces: Traces): Steps<Draft> {
   const { sql, organization_id } = scope
   for (const tickets of stepsOf(traces.tickets)) {
-    const rows = await sql<{ id: string }[]>`
-      select id from drafts where organization_id = ${organization_id} and ${writtenOn(scope, tickets)}
+    const rows = await sql<Sized[]>`
+      select id, ${sizeOfText(scope)} as size from drafts where organization_id = ${organization_id} and ${writtenOn(scope, tickets)}
       order by ticket_id, id`
-    for (let start = 0; start < rows.length; start += MESSAGES) {
+    for (const step of byteSteps(rows)) {
       yield await getDrafts(
         scope,
-        rows.slice(start, start + MESSAGES).map(({ id }) => id),
+        step.map(({ id }) => id),
       )
     }
   }

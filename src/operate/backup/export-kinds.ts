@@ -8,7 +8,7 @@ import { listCompanies } from '../../desk/companies/queries'
 import { listContacts } from '../../desk/contacts/queries'
 import { getDrafts } from '../../desk/drafts/queries'
 import { listLabels } from '../../desk/labels/queries'
-import { listMacros } from '../../desk/macros/queries'
+import { getMacros } from '../../desk/macros/queries'
 import { getMessages } from '../../desk/messages/queries'
 import { listTickets } from '../../desk/tickets/list'
 import { listTimeEntries } from '../../desk/time-entries/queries'
@@ -29,8 +29,8 @@ export type Kind = { name: string; meaning: string; read: (scope: Scope) => Asyn
 const PAGE = 100
 /** Rows of one step that is no page. */
 const STEP = 500
-/** Messages of one step: each may be large. */
-const MESSAGES = 20
+/** Messages, drafts or macros of one step: each may be large. */
+const LARGE = 20
 
 type Paged = { data: readonly object[]; meta?: { next_cursor: string | null } }
 
@@ -47,7 +47,7 @@ export const KINDS: Kind[] = [
   { name: 'tickets', meaning: 'tickets', read: pages(listTickets) },
   { name: 'messages', meaning: 'messages and notes, with the ticket_id of each', read: messages },
   { name: 'drafts', meaning: 'messages that are not sent yet', read: drafts },
-  { name: 'macros', meaning: 'prepared answers', read: pages(listMacros) },
+  { name: 'macros', meaning: 'prepared answers', read: macros },
   { name: 'participants', meaning: 'people of a ticket besides its contact', read: byId(participantRows) },
   { name: 'activity', meaning: 'timelines of tickets', read: byId(activityRows) },
   {
@@ -102,7 +102,7 @@ async function* messages(scope: Scope): AsyncGenerator<readonly object[]> {
   const idsAfter: Rows = (_, after, most) => sql<{ id: string; ticket_id: string }[]>`
     select m.id, m.ticket_id from messages m ${withLiveTicket(scope, sql`m`)}
     where m.organization_id = ${organization_id} and m.id > ${after} order by m.id ${most}`
-  for await (const ids of byId(idsAfter, MESSAGES)(scope)) {
+  for await (const ids of byId(idsAfter, LARGE)(scope)) {
     const found = await getMessages(
       scope,
       ids.map(({ id }) => id),
@@ -118,12 +118,24 @@ async function* drafts(scope: Scope): AsyncGenerator<readonly object[]> {
   const { sql, organization_id } = scope
   const idsAfter: Rows = (_, after, most) => sql<{ id: string }[]>`
     select id from drafts where organization_id = ${organization_id} and id > ${after} order by id ${most}`
-  for await (const rows of byId(idsAfter, MESSAGES)(scope)) {
+  for await (const rows of byId(idsAfter, LARGE)(scope)) {
     const found = await getDrafts(
       scope,
       rows.map(({ id }) => id),
     )
     yield found.map(withPlaces)
+  }
+}
+
+async function* macros(scope: Scope): AsyncGenerator<readonly object[]> {
+  const { sql, organization_id } = scope
+  const idsAfter: Rows = (_, after, most) => sql<{ id: string }[]>`
+    select id from macros where organization_id = ${organization_id} and id > ${after} order by id ${most}`
+  for await (const rows of byId(idsAfter, LARGE)(scope)) {
+    yield await getMacros(
+      scope,
+      rows.map(({ id }) => id),
+    )
   }
 }
 
