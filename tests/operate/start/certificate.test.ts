@@ -1,6 +1,6 @@
 /** Certificates of HTTPS and STARTTLS: replaced while they are served, and watched for their end. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { mkdirSync, mkdtempSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { connect, type TLSSocket } from 'node:tls'
@@ -41,6 +41,25 @@ afterAll(async () => {
   await service.stop()
   await database.drop()
 })
+
+test.skipIf(process.getuid?.() !== 0)(
+  'a key that only root reads ends the start with the command that mends it',
+  async () => {
+    const open = mkdtempSync(path.join(tmpdir(), 'root-only-'))
+    chmodSync(open, 0o755)
+    const { cert, key } = await issueCertificate(['one.example'])
+    const [TLS_CERT_FILE, TLS_KEY_FILE] = ['tls.crt', 'tls.key'].map((name) => path.join(open, name)) as [
+      string,
+      string,
+    ]
+    writeFileSync(TLS_CERT_FILE, cert, { mode: 0o644 })
+    writeFileSync(TLS_KEY_FILE, key, { mode: 0o600 })
+    const settings = { DATA_DIR: path.join(open, 'data'), TLS_CERT_FILE, TLS_KEY_FILE }
+    await expect(startService(settings)).rejects.toThrow(
+      /TLS_KEY_FILE names .* cannot be read.* as root, chgrp \d+ .*tls.key/,
+    )
+  },
+)
 
 test('SIGHUP: new handshakes get the new certificate, and open connections go on', async () => {
   using kept = await openHttps()
