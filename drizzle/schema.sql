@@ -909,6 +909,16 @@ create table storage_removals (
 );
 CREATE INDEX storage_removals_due ON storage_removals USING btree (due_at);
 
+create table taken_requests (
+  organization_id uuid not null,
+  request_digest bytea not null,
+  mail_digest bytea not null,
+  inbound_message_id uuid not null,
+  expires_at timestamp with time zone not null,
+  constraint taken_requests_once PRIMARY KEY (organization_id, request_digest)
+);
+CREATE INDEX taken_requests_expiry ON taken_requests USING btree (expires_at);
+
 create table tallies (
   organization_id uuid not null,
   kind text not null,

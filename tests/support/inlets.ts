@@ -1,5 +1,5 @@
 /** What providers post, by the examples of their documentation. */
-import { createHmac, createSign, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { createHmac, createSign, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
 import type { Client } from './api'
 
 export type Post = { body: Uint8Array | string; headers: Record<string, string> }
@@ -52,7 +52,7 @@ export function postmarkPost(raw: Uint8Array, to: string): Post {
 
 /** A multipart form as it is on the wire; a list of pairs may repeat a name. */
 export function multipart(fields: [name: string, value: string | Uint8Array][]): Post {
-  const boundary = '----cloudmailinboundry'
+  const boundary = `----cloudmailinboundry${randomBytes(8).toString('hex')}`
   const parts = fields.flatMap(([name, value]) => [
     Buffer.from(`--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n`),
     Buffer.from(value as Uint8Array),
@@ -77,12 +77,11 @@ export function cloudmailinPost(raw: Uint8Array, { to, from, ip }: { to: string;
   ])
 }
 
-type Mailgun = { to: string; from: string; key: string; timestamp?: number; signature?: string }
+type Mailgun = { to: string; from: string; key: string; timestamp?: number; signature?: string; token?: string }
 
 /** https://documentation.mailgun.com/docs/mailgun/user-manual/receive-forward-store/receive-http */
 export function mailgunFields(raw: Uint8Array, { to, from, key, ...rest }: Mailgun): [string, string | Uint8Array][] {
-  const { timestamp = Math.floor(Date.now() / 1000) } = rest
-  const token = 'c62b0bb9ad6f7e8ad62ff2ab4ad9e9b1d2ad3f0fd4f1b0c3d7'
+  const { timestamp = Math.floor(Date.now() / 1000), token = randomBytes(25).toString('hex') } = rest
   const signature = createHmac('sha256', key).update(`${timestamp}${token}`).digest('hex')
   return [
     ['recipient', to],
@@ -112,11 +111,10 @@ export function sendgridKeys() {
   return { private_key: privateKey, public_key: publicKey.export({ format: 'der', type: 'spki' }).toString('base64') }
 }
 
+type Sendgrid = { to: string; from: string; ip: string; private_key: KeyObject; timestamp?: number }
+
 /** https://www.twilio.com/docs/sendgrid/for-developers/parsing-email/setting-up-the-inbound-parse-webhook */
-export function sendgridPost(
-  raw: Uint8Array,
-  { to, from, ip, private_key }: { to: string; from: string; ip: string; private_key: KeyObject },
-): Post {
+export function sendgridPost(raw: Uint8Array, { to, from, ip, private_key, ...rest }: Sendgrid): Post {
   const { body, headers } = multipart([
     ['headers', 'Received: by mx0.example.com'],
     ['dkim', '{@example.com : pass}'],
@@ -131,7 +129,7 @@ export function sendgridPost(
     ['charsets', '{"to":"UTF-8","subject":"UTF-8","from":"UTF-8"}'],
     ['SPF', 'pass'],
   ])
-  const timestamp = String(Math.floor(Date.now() / 1000))
+  const timestamp = String(rest.timestamp ?? Math.floor(Date.now() / 1000))
   const signature = createSign('sha256')
     .update(timestamp)
     .update(body as Uint8Array)

@@ -50,6 +50,7 @@ const findWithOthers = gathered((asked: { sql: Sql; address: string }[]) =>
 /**
  * Takes over a message: bytes first, then ledger and outbox rows in one transaction. A failure before its commit leaves
  * the message with the sender's server; bytes without a row are removed in an hour.
+ * @param request is taken once: a second one violates `taken_requests_once`
  * @throws also when a mailbox was removed after its RCPT: when the message is sent again, that RCPT is refused
  * @returns the id of its first ledger row, for the reply
  */
@@ -58,10 +59,11 @@ export function acceptMessage(
   envelope: Envelope,
   raw: AsyncIterable<Uint8Array>,
   protocol: 'smtp' | 'http' = 'smtp',
+  request?: TakenRequest,
 ): Promise<{ queue_id: string }> {
   const attributes = { ...ATTRIBUTES, 'network.protocol.name': protocol }
   return traced({ name: 'receive mail', kind: 'server', parent: null, attributes }, async (span) => {
-    const queue_id = await storeMessage({ connection, protocol }, envelope, raw)
+    const queue_id = await storeMessage({ connection, protocol, request }, envelope, raw)
     span?.set({ 'messaging.message.id': queue_id })
     return { queue_id }
   })
@@ -91,8 +93,14 @@ const wakeFiling = gathered(
   { most_runs: 1, rest_ms: 50 },
 )
 
+/** Digests of a signed request, which counts once, and of the email that it brought. */
+export type TakenRequest = { request_digest: Buffer; mail_digest: Buffer }
+
+/** How long a request is remembered: an hour longer than its signature is good. */
+const REMEMBERED_HOURS = 25
+
 /** The connection that a message came with, and how it came. */
-type Way = { connection: Connection; protocol: 'smtp' | 'http' }
+type Way = { connection: Connection; protocol: 'smtp' | 'http'; request?: TakenRequest }
 /** Organizations of a message: its run takes the places of them, and never those of another. */
 type Asked = Way & { organizations: string }
 
@@ -207,10 +215,23 @@ async function addAllToLedger(messages: StoredMessage[]): Promise<string[]> {
       keepEach(sql, storage_keys),
       next_keys.length > 0 && promiseRemoval(sql, next_keys),
       ...groups.entries().flatMap(([organization_id, some]) => insertLedger(sql, organization_id, some)),
+      insertRows(
+        sql,
+        'taken_requests',
+        messages.flatMap((message) => takenRows(sql, message)),
+      ),
     ]),
   )
   promised.push(...next_keys.map((storage_key) => ({ storage_key, until_ms })))
   return messages.map((message) => message.rows[0]!.id)
+}
+
+/** A request is to one organization. */
+function takenRows(sql: Sql, { request, rows }: StoredMessage) {
+  if (!request) return []
+  const [{ organization_id, id: inbound_message_id }] = rows as [NewRow]
+  const expires_at = sql`now() + make_interval(hours => ${REMEMBERED_HOURS})`
+  return [{ organization_id, ...request, inbound_message_id, expires_at }]
 }
 
 function keyOfOrganizations({ recipients }: Envelope): string {

@@ -1,10 +1,11 @@
 /** Reads what providers post: the original of an email, and what they know of its envelope. */
-import type { Verify } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { ApiError, fieldError } from '../../base/errors'
 import { scanJson } from '../../http/request/json-scan'
 import { type Form, readForm } from './form'
 import type { RawEnvelope } from './model'
 import { hasBasic, isSignedByMailgun, isSignedBySendgrid, verifyOfSendgrid } from './provider-signatures'
+import { hashToken } from './token'
 
 /** An email as a provider posted it. What it did not say of the envelope is null. */
 export type Payload = {
@@ -16,6 +17,8 @@ export type Payload = {
   recipients: string[]
   ip: string | null
   helo: string | null
+  /** SHA-256 of what its signature is good for: the request counts once. */
+  request_digest?: Buffer
 }
 
 /** A request, and how its body is read. */
@@ -97,7 +100,9 @@ export async function readMailgun({ request, chunks, limit_bytes, signing_key }:
   if (!isSignedByMailgun(field, signing_key!)) throw new ApiError('INVALID_SIGNATURE')
   const recipients = [field('recipient') ?? []].flat()
   const { original } = form
-  return { original, field: 'body-mime', sender: field('sender') ?? null, recipients, ip: null, helo: null }
+  const request_digest = hashToken(field('token')!)
+  const sender = field('sender') ?? null
+  return { original, field: 'body-mime', sender, recipients, ip: null, helo: null, request_digest }
 }
 
 /**
@@ -108,7 +113,8 @@ export async function readMailgun({ request, chunks, limit_bytes, signing_key }:
 export async function readSendgrid({ request, chunks, limit_bytes, signing_key }: Posted): Promise<Payload> {
   const wanted = { original: 'email', fields: /^(envelope|sender_ip)$/, limit_bytes }
   const verify = verifyOfSendgrid(request)
-  const form = await readForm(request.headers.get('content-type') ?? '', seenBy(verify, chunks), wanted)
+  const digest = createHash('sha256')
+  const form = await readForm(request.headers.get('content-type') ?? '', seenBy([verify, digest], chunks), wanted)
   if (!isSignedBySendgrid(request, verify, signing_key!)) throw new ApiError('INVALID_SIGNATURE')
   const field = fieldOf(form)
   const { from, to } = parseObject(field('envelope') ?? '{}', 'envelope')
@@ -119,12 +125,16 @@ export async function readSendgrid({ request, chunks, limit_bytes, signing_key }
     recipients: [to].flat().filter((one) => typeof one === 'string'),
     ip: field('sender_ip') ?? null,
     helo: null,
+    // A signature has several forms that are right, and what it signs has one.
+    request_digest: digest.digest(),
   }
 }
 
-async function* seenBy(verify: Verify, chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+type Seeing = { update(bytes: Uint8Array): unknown }
+
+async function* seenBy(seeing: Seeing[], chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   for await (const chunk of chunks) {
-    verify.update(chunk)
+    for (const one of seeing) one.update(chunk)
     yield chunk
   }
 }

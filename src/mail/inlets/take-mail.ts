@@ -15,7 +15,7 @@ import { countedBy } from '../../http/admission/credentials'
 import { countRequest } from '../../http/admission/rate-limit'
 import { contentLengthOf, holdBody, holdMore, inTime } from '../../http/request/arriving-body'
 import { stateOf } from '../../http/request/request'
-import { acceptMessage } from '../inbound/accept'
+import { acceptMessage, type TakenRequest } from '../inbound/accept'
 import { checkCapacity } from '../inbound/capacity'
 import type { Envelope } from '../smtp/envelope'
 import type { RawEnvelope } from './model'
@@ -30,6 +30,7 @@ import {
   requireBasic,
 } from './payloads'
 import { findInlet, type OpenInlet } from './queries'
+import { takeOnce } from './taken-requests'
 
 const READERS: Record<(typeof INLET_PROVIDERS)[number], (posted: Posted) => Promise<Payload>> = {
   raw: readRaw,
@@ -78,15 +79,17 @@ export async function takeMail(
   holdBody(request, organization_id, 'whole')
   const payload = await READERS[provider](posted)
   const original = requireOriginal(payload, limit_bytes)
-  const { queue_id } = await acceptMessage(
-    arrivingOf(organization_id),
-    envelopeOf(inlet, payload),
-    oneChunk(original),
-    'http',
-  ).catch((error) => {
+  const connection = arrivingOf(organization_id)
+  const take = async (once?: TakenRequest) => {
+    const accepted = acceptMessage(connection, envelopeOf(inlet, payload), oneChunk(original), 'http', once)
+    return (await accepted).queue_id
+  }
+  const { request_digest } = payload
+  const taken = request_digest ? takeOnce(connection, organization_id, { request_digest, original }, take) : take()
+  const id = await taken.catch((error) => {
     throw violates(error, 'inbound_messages_mailbox_fk') ? new ApiError('MAILBOX_NOT_FOUND') : error
   })
-  return { id: queue_id }
+  return { id }
 }
 
 /** The body of a request while it arrives. @throws PAYLOAD_TOO_LARGE, SERVICE_UNAVAILABLE, REQUEST_TIMEOUT */

@@ -30,6 +30,7 @@ import { removeIdempotencyKeys } from '../../http/rerun/idempotency-keys'
 import { removeOldLedger } from '../../mail/inbound/ledger-retention'
 import { removeOldRefusals } from '../../mail/inbound/refused-ledger'
 import { removeOldOriginals } from '../../mail/inbound/retention'
+import { forgetTakenRequests } from '../../mail/inlets/taken-requests'
 import { removeOldLetters } from '../../mail/letters/send-letter'
 import { forgetReleasedAddresses } from '../../mail/mailboxes/claims'
 import { writeNotedEntries } from '../../people/auth/account-audit'
@@ -77,6 +78,7 @@ const JOBS: CronJob[] = [
     run: (c) => removeOldOriginals(c, config.RAW_MAIL_RETENTION_DAYS),
   },
   { name: 'remove refusals', pattern: '20 */10 * * * *', run: removeOldRefusals },
+  { name: 'forget taken requests', pattern: '50 55 * * * *', run: forgetTakenRequests },
   { name: 'remove ledger', pattern: '15 35 * * * *', run: (c) => removeOldLedger(c, config.LEDGER_RETENTION_DAYS) },
   {
     name: 'delete closed tickets',

@@ -7,6 +7,7 @@ import { freeBytes } from '../../../src/base/disk/free-space'
 import { log } from '../../../src/base/log'
 import { replyAddress } from '../../../src/desk/messages/anchors'
 import { holdBody, releaseBody } from '../../../src/http/request/arriving-body'
+import { forgetTakenRequests } from '../../../src/mail/inlets/taken-requests'
 import { type Answer, expectError, stranger } from '../../support/api'
 import { createProgram } from '../../support/api-keys'
 import { type Desk, type StartedDesk, startDesk } from '../../support/desk'
@@ -69,20 +70,31 @@ async function rowOf(answer: Answer) {
 async function way(provider: string) {
   const { id, address } = await newMailbox()
   const tagged = address.replace('@', '+t@')
-  const ways: Record<string, { key?: string; post: (raw: Uint8Array) => Post; query?: string }> = {
+  type At = (raw: Uint8Array, timestamp?: number) => Post
+  const ways: Record<string, { key?: string; post: At; query?: string }> = {
     raw: { key: 'u:p', post: rawPost, query: `?${new URLSearchParams({ from: FROM, to: tagged, ip: IP })}` },
     postmark: { key: 'u:p', post: (raw) => postmarkPost(raw, tagged) },
     cloudmailin: { key: 'u:p', post: (raw) => cloudmailinPost(raw, { to: tagged, from: FROM, ip: IP }) },
-    mailgun: { key: KEY, post: (raw) => mailgunPost(raw, { to: tagged, from: FROM, key: KEY }) },
+    mailgun: { key: KEY, post: (raw, timestamp) => mailgunPost(raw, { to: tagged, from: FROM, key: KEY, timestamp }) },
     sendgrid: {
       key: keys.public_key,
-      post: (raw) => sendgridPost(raw, { to: tagged, from: FROM, ip: IP, private_key: keys.private_key }),
+      post: (raw, timestamp) =>
+        sendgridPost(raw, { to: tagged, from: FROM, ip: IP, private_key: keys.private_key, timestamp }),
     },
   }
   const { key, query = '', post: make } = ways[provider]!
   const path = await openInlet(desk.admin, id, { provider, signing_key: key })
   const headers = key === 'u:p' ? basic(key) : {}
-  return { id, address, tagged, path, send: (raw: Uint8Array) => post(path + query, make(raw), headers), make, query }
+  return {
+    id,
+    address,
+    tagged,
+    path,
+    send: (raw: Uint8Array) => post(path + query, make(raw), headers),
+    make: (raw: Uint8Array) => make(raw),
+    at: make,
+    query,
+  }
 }
 
 describe.each(['raw', 'postmark', 'cloudmailin', 'mailgun', 'sendgrid'])('%s', (provider) => {
@@ -142,6 +154,67 @@ describe.each(['raw', 'postmark', 'cloudmailin', 'mailgun', 'sendgrid'])('%s', (
     expectError(await post(path, { body, headers: long }), 413, 'PAYLOAD_TOO_LARGE')
   })
 })
+
+describe.each(['mailgun', 'sendgrid'])('a signed request of %s', (provider) => {
+  test('is taken once: again it has the same id, and another mail under it is refused', async () => {
+    const { path, make } = await way(provider)
+    const request = make(mail({}, `Hello\r\n${INNER}`))
+    const first = await post(path, request)
+    expect(first.status).toBe(200)
+    const before = await countRows()
+    const again = await post(path, request)
+    expect([again.status, again.body]).toEqual([200, first.body])
+    expectError(await post(path, asAnother(provider, request)), 401, 'INVALID_SIGNATURE')
+    expect(await countRows()).toBe(before)
+    expect((await post(path, make(mail()))).status).toBe(200)
+  })
+
+  test('is taken once of several at the same time', async () => {
+    const { path, make } = await way(provider)
+    const request = make(mail())
+    const before = await countRows()
+    const answers = await Promise.all(Array.from({ length: 6 }, () => post(path, request)))
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
+    expect(answers[0]!.status).toBe(200)
+    expect(await countRows()).toBe(before + 1)
+  })
+
+  test('is good for 24 hours, and some minutes before its time, and remembered for an hour more', async () => {
+    const { path, at } = await way(provider)
+    const now = Math.floor(Date.now() / 1000)
+    for (const timestamp of [now - 86_500, now + 600]) {
+      expectError(await post(path, at(mail(), timestamp)), 401, 'INVALID_SIGNATURE')
+    }
+    for (const timestamp of [now - 86_000, now + 60]) {
+      expect((await post(path, at(mail(), timestamp))).status).toBe(200)
+    }
+    const { sql } = connection()
+    await sql`update taken_requests set expires_at = expires_at - interval '24 hours 59 minutes'`
+    const [kept] = await sql`select count(*)::int as n from taken_requests`
+    expect(await forgetTakenRequests(connection())).toBe(0)
+    await sql`update taken_requests set expires_at = expires_at - interval '1 minute'`
+    expect(await forgetTakenRequests(connection())).toBe(kept!.n)
+  })
+})
+
+/** A form within an email, which has another one. */
+const INNER =
+  '--inner\r\nContent-Disposition: form-data; name="email"\r\n\r\nFrom: x@y.example\r\n\r\nOh\r\n--inner--\r\n'
+
+/** The request with another mail: a signature of SendGrid covers the body, but not how it is read. */
+function asAnother(provider: string, { body, headers }: Post): Post {
+  if (provider === 'sendgrid')
+    return { body, headers: { ...headers, 'content-type': 'multipart/form-data; boundary=inner' } }
+  return {
+    body: Buffer.from(
+      Buffer.from(body as Uint8Array)
+        .toString('latin1')
+        .replace('Hello', 'Howdy'),
+      'latin1',
+    ),
+    headers,
+  }
+}
 
 async function countRows(): Promise<number> {
   const [row] = await connection().sql<{ n: number }[]>`select count(*) as n from inbound_messages`

@@ -1,7 +1,7 @@
 /** Tables of the outbox, of letters, and of mail that came in. */
 import { sql } from 'drizzle-orm'
 import { bigint, boolean, check, index, integer, jsonb, primaryKey, real, text, uuid } from 'drizzle-orm/pg-core'
-import { createdAt, instant } from '../columns'
+import { bytes, createdAt, instant } from '../columns'
 import { mailboxes } from './mailbox-tables'
 import { distributedTable, isOneOf, isStorageKey, reference, referenceTable, tenant } from './table-parts'
 import { type AUTHENTICATION_RESULTS, INBOUND_OUTCOMES, OUTBOX_KINDS, SPAM_JUDGES, THREADING_RULES } from './word-lists'
@@ -181,6 +181,24 @@ export const refused_messages = distributedTable(
     received_at: createdAt(),
   },
   (table) => [primaryKey({ columns: [table.organization_id, table.id] })],
+)
+
+/** Signed requests of providers that brought mail, which count once (`mail/inlets/taken-requests.ts`). Digests only. */
+export const taken_requests = distributedTable(
+  'taken_requests',
+  {
+    organization_id: uuid().notNull(),
+    /** SHA-256 of what the provider makes for each request. */
+    request_digest: bytes().notNull(),
+    /** SHA-256 of the email. */
+    mail_digest: bytes().notNull(),
+    inbound_message_id: uuid().notNull(),
+    expires_at: instant().notNull(),
+  },
+  (table) => [
+    primaryKey({ name: 'taken_requests_once', columns: [table.organization_id, table.request_digest] }),
+    index('taken_requests_expiry').on(table.expires_at),
+  ],
 )
 
 /** Fingerprints by which a message is recognized when it is delivered again (`mail/inbound/fingerprint.ts`). */
