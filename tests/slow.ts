@@ -36,10 +36,8 @@ export const SLOW: Record<string, string[]> = {
   ],
   'databases of older releases, and data of the size that a bench needs': [
     'base/address/address-key',
-    'base/db/landed-upgrades',
     'base/db/released-databases',
     'bench/bench-data',
     'operate/backup/older-release',
-    'people/auth/accounts-upgrade',
   ],
 }
