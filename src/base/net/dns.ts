@@ -33,8 +33,6 @@ const SERVER_MS = 1000
 const ROUNDS = 2
 /** Time in which a live server answers from its cache. Each is asked twice. */
 const PROBE_MS = 750
-/** An answer of this age still shows that the servers reach the DNS of others. */
-const RECENT_MS = 60_000
 /** Limits of the time that an answer is kept, whatever its record says; faults are kept for the shorter one. */
 const [LEAST_KEPT_S, MOST_KEPT_S] = [60, 300]
 const LEFT_ALONE_MS = 60_000
@@ -54,11 +52,10 @@ class Dns {
   })
   /** Questions under way. */
   readonly #asked = new Map<string, Promise<DnsAnswer>>()
-  /** By `performance.now()`: the end of their rest, the last answer of any kind, and the last clear one. */
+  /** By `performance.now()`: the end of their rest, and the last answer of any kind. */
   #left_alone_until = Number.NEGATIVE_INFINITY
   #heard_at = Number.NEGATIVE_INFINITY
-  #told_at = Number.NEGATIVE_INFINITY
-  #probing: Promise<void> | undefined
+  #probing: Promise<boolean> | undefined
 
   constructor(servers: string[]) {
     this.#servers = servers.map(readServer)
@@ -81,8 +78,8 @@ class Dns {
    */
   async reachesOthers(): Promise<boolean> {
     if (this.#isLeftAlone()) return false
-    if (!isRecent(this.#told_at, RECENT_MS)) await this.#probe()
-    return isRecent(this.#told_at, RECENT_MS)
+    // Asked afresh: an answer of before the failure tells nothing about servers that have just fallen silent.
+    return this.#probe()
   }
 
   async #askAnew(key: string, name: string, type: RecordType): Promise<DnsAnswer> {
@@ -111,9 +108,7 @@ class Dns {
 
   async #askServer(server: DnsServer, name: string, type: RecordType, timeout_ms: number): Promise<DnsAnswer> {
     const answer = await askServer(server, name, type, timeout_ms)
-    const now = performance.now()
-    if (!isSilence(answer)) this.#heard_at = now
-    if (isClear(answer)) this.#told_at = now
+    if (!isSilence(answer)) this.#heard_at = performance.now()
     return answer
   }
 
@@ -125,13 +120,19 @@ class Dns {
     return false
   }
 
-  /** Asks every server for the root, which each of them knows. A lost packet must not count as a dead server. */
-  #probe(): Promise<void> {
-    const askAll = () => Promise.all(this.#servers.map((server) => this.#askServer(server, '.', 'NS', PROBE_MS)))
+  /**
+   * Asks every server for the root, which each of them knows. A lost packet must not count as a dead server.
+   * @returns true when one of them tells it
+   */
+  #probe(): Promise<boolean> {
+    const askAll = async () => {
+      const asked = this.#servers.map((server) => this.#askServer(server, '.', 'NS', PROBE_MS))
+      return (await Promise.all(asked)).some(isClear)
+    }
     this.#probing ??= (async () => {
-      const answers = await askAll()
-      if (!answers.some(isClear)) await askAll()
+      const is_told = (await askAll()) || (await askAll())
       this.#probing = undefined
+      return is_told
     })()
     return this.#probing
   }

@@ -490,6 +490,20 @@ test('dead DNS delays no 250, and the mail is filed as of an unknown sender', as
   expect((await ledgerOf(desk))[0]).toMatchObject({ outcome: 'ticket', authentication: { dmarc: 'temperror' } })
 })
 
+test('the first mail after DNS falls silent is filed at once', async () => {
+  using dying = await startDns({ 'rejects.example': { TXT: ['v=spf1 -all'] } })
+  using _ = withSettings({ DNS_SERVERS: [dying.address] })
+  await receive(mail('carla@rejects.example'))
+  dying.die()
+  const id = newId()
+  await deliver(desk.port, { from: `x@${id}.example`, to: desk.address, raw: mail(`carla@${id}.example`) })
+  expect(await newestRow()).toMatchObject({
+    outcome: 'ticket',
+    sender_verified: null,
+    authentication: { dmarc: 'temperror' },
+  })
+})
+
 /** Mail whose SPF and signatures take longer to look up than all checks together may take. */
 async function slowMail(from: string): Promise<Buffer> {
   let raw = mail(from)
