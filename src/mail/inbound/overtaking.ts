@@ -3,6 +3,7 @@
  * are filed at a time, and a large parent takes longer than a short answer.
  */
 import { LRUCache } from 'lru-cache'
+import { timeOfId } from '../../base/db/columns'
 import type { Sql } from '../../base/db/transact'
 import { gathered } from '../../base/flow/gather'
 import { log, safeError } from '../../base/log'
@@ -16,10 +17,12 @@ import type { InboundMail } from './message'
 const MOST = 100
 /** Bytes of an original that are read to find its Message-ID. */
 const HEADER_BYTES = 65_536
-/** The time that a message waits for a parent that fails. */
-const MOST_WAIT_S = 120
-/** A message that was leased more often without an outcome seems to kill its workers. */
+/** The time that a message waits for a parent that fails, or whose leases are lost, since it arrived itself. */
+const MOST_WAIT_S = 3600
+/** A message that was leased more often without an outcome does not come in its turn any more. */
 const LEASES_MOST = 2
+/** A message that waited for long is tried less often, because each time it is parsed again. */
+const [LEAST_DELAY_S, MOST_DELAY_S, DELAY_OF_AGE] = [1, 30, 1 / 20]
 
 /** Message-IDs of messages that wait, by the storage keys of their originals; false without one. */
 const known_ids = new LRUCache<string, string | false>({ max: 10_000 })
@@ -51,13 +54,19 @@ export async function overtakesParent(
   return (await decide(scope, mail)).outcome === 'ticket'
 }
 
+/** Seconds until a message that waits for its parent is tried again: by its age. */
+export function parentDelay(id: string): number {
+  const age_s = (Date.now() - Date.parse(timeOfId(id))) / 1000
+  return Math.min(Math.max(age_s * DELAY_OF_AGE, LEAST_DELAY_S), MOST_DELAY_S)
+}
+
 type Asked = { sql: Sql; organization_id: string; id: string }
 type Older = { id: string; storage_key: string }
 
 /**
  * Finds older messages that are still to be filed. Those that were not tried yet come in their turn, however long the
- * backlog is. Those that fail may do so without end, so they count for a while only. Messages of an
- * organization that ask at the same time share a statement.
+ * backlog is. Those that fail, or lose their leases, may do so without end, so they count for an hour only. Messages of
+ * an organization that ask at the same time share a statement.
  */
 const findOlder = gathered(findOlderOf, { key: ({ organization_id }) => organization_id })
 

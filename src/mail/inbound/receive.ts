@@ -16,12 +16,9 @@ import { withSenders } from './author'
 import type { Filing } from './file-unrelated'
 import { discardAfter, fileAll, prepareFiling, readMail } from './filing'
 import { type InboundMail, inboundMail, type LedgerEntry, withCheckedSender } from './message'
-import { noteMessageId, overtakesParent } from './overtaking'
+import { noteMessageId, overtakesParent, parentDelay } from './overtaking'
 import { findSent, withOurs } from './own-mail'
 import { unwrapForwarded } from './team-mail'
-
-/** The outcome of a message that must not overtake the one that it answers: no fault, so it does not count. */
-const NOT_YET: Outcome = { type: 'retry', delay_s: 1, counts: false }
 
 /** Seconds until a sender that DNS could not tell is checked again; then the message is filed as it is. */
 const CHECKED_AGAIN_S = [60, 240, 300]
@@ -102,7 +99,9 @@ async function fileOrPutOff(
     return { type: 'retry', delay_s, counts: true, healthy: true }
   }
   steps.enter('wait')
-  return (await overtakesParent(scope, checked, comesBefore)) ? NOT_YET : fileInSettlement(scope, checked, steps)
+  if (!(await overtakesParent(scope, checked, comesBefore))) return fileInSettlement(scope, checked, steps)
+  // To wait for a parent is no fault, so it does not count.
+  return { type: 'retry', delay_s: parentDelay(job.id), counts: false }
 }
 
 /** Waits until few large messages are in memory. @returns what lets the next one in */

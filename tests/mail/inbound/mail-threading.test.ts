@@ -425,10 +425,10 @@ async function release(id: string) {
   return row!
 }
 
-/** Makes a message one that came an hour ago; gives its new id. */
-async function age(id: string): Promise<string> {
+/** Makes a message one that came some minutes earlier; gives its new id. */
+async function age(id: string, minutes: number): Promise<string> {
   const { sql } = desk.scope
-  const time = (Number.parseInt(id.replace('-', '').slice(0, 12), 16) - 3_600_000).toString(16).padStart(12, '0')
+  const time = (Number.parseInt(id.replace('-', '').slice(0, 12), 16) - minutes * 60_000).toString(16).padStart(12, '0')
   const old = `${time.slice(0, 8)}-${time.slice(8)}${id.slice(13)}`
   await sql`update inbound_messages set id = ${old} where id = ${id}`
   await sql`update outbox set id = ${old} where id = ${id}`
@@ -449,13 +449,42 @@ test('a reply does not overtake the original that was taken before it, and other
   expect(await release(reply)).toMatchObject({ outcome: 'message', rule: 'in_reply_to', ticket_id })
 })
 
-test('a reply waits two minutes for an original that fails, and for one whose turn has not come as long as it takes', async () => {
+test('a reply waits for an original whose turn has not come as long as it takes', async () => {
   const { original, reply } = await acceptPair()
-  const [old_original, old_reply] = [await age(original), await age(reply)]
+  const [old_original, old_reply] = [await age(original, 90), await age(reply, 90)]
   expect(await release(old_reply)).toMatchObject({ outcome: 'pending' })
-  await desk.scope.sql`update outbox set attempts = 1 where id = ${old_original}`
-  expect(await release(old_reply)).toMatchObject({ outcome: 'ticket' })
   await release(old_original)
+  expect(await release(old_reply)).toMatchObject({ outcome: 'message' })
+})
+
+test.each([
+  ['that fails', { attempts: 5, claims: 5 }],
+  ['whose leases were lost', { attempts: 0, claims: 3 }],
+])('a reply waits an hour for an original %s, uses up nothing and holds up no other mail', async (_, lost) => {
+  const { sql } = desk.scope
+  const { original, reply } = await acceptPair()
+  const [old_original, old_reply] = [await age(original, 59), await age(reply, 59)]
+  await sql`update outbox set attempts = ${lost.attempts}, claims = ${lost.claims} where id = ${old_original}`
+  for (const _ of ['once', 'again', 'and again']) {
+    expect(await release(old_reply)).toMatchObject({ outcome: 'pending' })
+  }
+  const [row] = await sql`
+    select attempts, claims, lease_token, run_at > now() as is_put_off from outbox where id = ${old_reply}`
+  expect(row).toEqual({ attempts: 0, claims: 0, lease_token: null, is_put_off: true })
+  expect(await fileAt(desk.address, address(), {})).toMatchObject({ outcome: 'ticket' })
+  const older_original = await age(old_original, 2)
+  expect(await release(await age(old_reply, 2))).toMatchObject({ outcome: 'ticket' })
+  await release(older_original)
+})
+
+test('a reply joins the ticket of an original that lost its leases for most of an hour', async () => {
+  const { original, reply } = await acceptPair()
+  const [old_original, old_reply] = [await age(original, 59), await age(reply, 59)]
+  await desk.scope.sql`update outbox set claims = 3 where id = ${old_original}`
+  expect(await release(old_reply)).toMatchObject({ outcome: 'pending' })
+  await desk.scope.sql`update outbox set claims = 0 where id = ${old_original}`
+  const { ticket_id } = await release(old_original)
+  expect(await release(old_reply)).toMatchObject({ outcome: 'message', rule: 'in_reply_to', ticket_id })
 })
 
 test('an original that arrives after its reply joins the ticket of the reply', async () => {
