@@ -157,7 +157,7 @@ async function* readOn(
   throw new Passing('The stream has ended')
 }
 
-/** Of a page in which only the end has a cursor, an event is found again by its id. */
+/** In a page where only the end has a cursor, an event is found again by its id. */
 async function readPage(ask: Ask, from: Record<string, string>, until: AbortSignal) {
   const [page_cursor, done_id] = from.cursor?.split(WITHIN) ?? []
   const query: Record<string, string> =
@@ -197,7 +197,7 @@ async function* readStream(ask: Ask, cursor: string, until: AbortSignal): AsyncG
   }
 }
 
-/** What stands between two empty lines of a stream: an event with its cursor, a cursor, or why the stream ends. */
+/** Stands between two empty lines of a stream: an event with its cursor, a cursor, or why the stream ends. */
 function toldBy(part: string): (DeskwireEvent | Place)[] {
   const lines = Object.fromEntries(part.split('\n').map((line) => line.split(/: (.*)/s).slice(0, 2)))
   if (lines.event === 'end') throw new Passing(`The stream has ended: ${lines.data}`, 503)

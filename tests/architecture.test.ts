@@ -226,7 +226,7 @@ test('no statement folds an address: the key does (`addressKey`), and names alon
     ]),
   )
   expect(folded).not.toBeEmpty()
-  // What privacy finds is compared by its key afterwards, and the logs of mail look for words of a subject.
+  // Rows that privacy finds are compared by their key afterwards, and the logs of mail look for words of a subject.
   const may_look = /^(?:desk\/privacy\/|mail\/(?:in|out)bound-messages\/queries)/
   const looked = folded.filter(([file, of]) => !(may_look.test(file!) && /^ilike$|^body collate "C"$/.test(of!)))
   expect(looked.filter(([, of]) => !/^(?:\w\.)?name$|^\$\{(?:table\.)?name\}$/.test(of!))).toEqual([])

@@ -51,8 +51,8 @@ const RLS = '--rls'
 const MODES = [ALL, LONG, CITUS, RLS]
 const FOLDERS = {
   /**
-   * What runs on a cluster: what clients and mail servers see, what works it off, and what is for clusters alone. These
-   * say at their place why they do not: `http/cursor-plans`, `delivery/outbox/outbox-plans`, the last commit of
+   * The folders that run on a cluster: requests, mail, the outbox, and the rooms of clusters alone. Those left out
+   * say why at their place: `http/cursor-plans`, `delivery/outbox/outbox-plans`, the last commit of
    * `delivery/outbox/outbox-faults`, and one test of `mail/inbound/mail-organizations`.
    */
   [CITUS]: foldersOf(
@@ -61,7 +61,7 @@ const FOLDERS = {
       'operate/start/psql.test.ts operate/doctor/cluster-state.test.ts base/db/cleared-references.test.ts ' +
       'base/db/distribute.test.ts base/db/triggers.test.ts base/db/violations.test.ts',
   ),
-  /** What runs with policies: every room whose requests are those of an organization. */
+  /** The folders that run with policies: every room whose requests are those of an organization. */
   [RLS]: foldersOf('base/db/policed.test.ts client contract delivery desk http mail people'),
 }
 const LONG_DIR = path.join(import.meta.dirname, 'long')
@@ -235,7 +235,7 @@ function printFailures(what: string, failures: Failure[]) {
   for (const { file, name, error } of failures) console.log(`${what}: ${file} > ${name}\n${error.replace(/^/gm, '  ')}`)
 }
 
-/** What a mode runs when no file is named. */
+/** The folders that a mode runs when no file is named. */
 function testsOf(args: string[], names: string[]): string[] {
   const mode = args.find((arg) => arg === CITUS || arg === RLS)
   if (mode) return names.length === 0 ? FOLDERS[mode] : names

@@ -100,7 +100,7 @@ const ABSENT_PAGES = /\b(decisions|limits|stack|delivery|email|house|fast|securi
 const ARCHAIC =
   /\b(whom|oftener|thereby|for ever|but for|(?<!there )is none|takes for|works off|hangs on|becomes of)\b/i
 /** Openings that hide what a comment is about: it begins with a verb, or with the noun. */
-const VAGUE_OPENING = /^(Whether|Who|Whose|Whom|What becomes)\b/
+const VAGUE_OPENING = /^(Whether|Who|Whose|Whom|What|Of)\b/
 
 describe('words:', () => {
   test('a text points to no page that is not in the repository', () => {

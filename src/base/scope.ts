@@ -32,7 +32,7 @@ export type AuditRow = Omit<typeof audit_log.$inferInsert, 'created_at' | 'actor
   actor_type: Actor['type'] | 'operator'
 }
 
-/** What lists the request of an API key with its first change. */
+/** Lists the request of an API key with its first change. */
 export type Alongside = {
   /** Adds the entry in the transaction of the change; nothing when a transaction that committed has it. */
   write(scope: Scope, result?: unknown): Promise<void>
@@ -51,7 +51,7 @@ export type Scope = {
   sql: Sql
   organization_id: string
   actor: Actor
-  /** Of a request that writes: the connection for what it only reads and may take long, outside a transaction. */
+  /** The connection of a request that writes for long reads outside a transaction. */
   reading?: Connection
   /** Missing in what the service does by itself, and in commands of the operator. */
   origin?: Origin

@@ -123,7 +123,7 @@ export function encryptionKeyIds(): string[] {
   return keysOf('encryption').map(idOf)
 }
 
-/** What texts begin with that are encrypted with the present key and bound to their place. */
+/** The prefix of texts that are encrypted with the present key and bound to their place. */
 export function presentPrefix(): string {
   return `${idOf(keysOf('encryption')[0]!)}.`
 }

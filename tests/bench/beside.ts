@@ -1,6 +1,7 @@
 /**
  * Measures how long readers and writers of another organization wait while the largest one does its worst: the slowest
- * reads, the same behind POST, and changes that wait for the lock of one ticket. The bare limit is what they wait beside a process that only counts: it takes one processor too, and asks the service for nothing.
+ * reads, the same behind POST, and changes that wait for the lock of one ticket. The bare limit is what they wait beside
+ * a process that only counts: it takes one processor too, and asks the service for nothing.
  */
 import fs from 'node:fs'
 import path from 'node:path'
@@ -16,7 +17,7 @@ const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3)
 /** One agent who asks for 14 lists at a time. */
 const GREEDY = 14
 const OTHERS = 4
-/** Of the bare limit, where the load of the others leaves no processor idle. */
+/** The row of the bare limit, where the load of the others leaves no processor idle. */
 const MOST_TIMES = 1.25
 
 /** Requests that read most: words of half of all tickets, and orders and pages that no index has. */
@@ -46,7 +47,7 @@ function worstPosts(): Request[] {
 
 type Request = { path: string; body?: string }
 type Sent = { method: 'GET' | 'POST' | 'PATCH'; requests: Request[] }
-/** What the largest organization does, and a statement that holds what it waits for. */
+/** The work of the largest organization, and a statement that holds what it waits for. */
 type Worst = Sent & { name: string; locked_ticket?: string }
 
 async function worst(rig: Rig, place: number): Promise<Worst[]> {

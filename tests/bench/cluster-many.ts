@@ -13,7 +13,7 @@ import { median, rounded, verdict } from './report'
 const ORGANIZATIONS = 16
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 5)
 const TURNS = 3
-/** What a new ticket with a description writes, by the column that names the ticket. */
+/** The rows that a new ticket with a description writes, by the column that names the ticket. */
 const TABLES = { tickets: 'id', ticket_search: 'ticket_id', messages: 'ticket_id', activities: 'ticket_id' }
 
 type Row = { organization_id: string; [column: string]: string | null }

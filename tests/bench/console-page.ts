@@ -1,4 +1,4 @@
-/** What the measurement of the console runs in the browser: each function stands alone there. */
+/** The functions that the measurement of the console runs in the browser: each stands alone there. */
 
 /** Since it was taken last. */
 export type Watched = { longest_task_ms: number; letters_ms: number[] }

@@ -78,7 +78,7 @@ async function signIn(rig: Rig, browser: Browser, organization_id: string, email
   return page
 }
 
-/** What the page itself has loaded, without answers of the API. */
+/** The bytes that the page itself has loaded, without answers of the API. */
 function loadedKilobytes(page: Page): Promise<number> {
   return page.evaluate(() => {
     const files = performance.getEntries() as PerformanceResourceTiming[]
@@ -159,7 +159,7 @@ async function measureTyping(page: Page): Promise<Row[]> {
   ]
 }
 
-/** What the page has noticed since this was asked for. */
+/** The events that the page has noticed since this was asked for. */
 function watched(page: Page): Promise<Watched> {
   return page.evaluate(() => (globalThis as unknown as { takeWatched(): Watched }).takeWatched())
 }

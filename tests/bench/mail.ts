@@ -20,7 +20,7 @@ const LARGE_BYTES = 500_000
 const HUGE_BYTES = 25_000_000
 /** Texts of a mail in plain text that are kept: body, HTML and reply, of the message and in its event. */
 const KEPT_TEXTS = 6
-/** What Postfix accepts stays in its queue, and is not tried again beside the work that is measured later. */
+/** Mail that Postfix accepts stays in its queue, and is not tried again beside the work that is measured later. */
 const STAYS_QUEUED = {
   defer_transports: 'smtp',
   queue_run_delay: '1d',
@@ -34,9 +34,9 @@ type Row = {
   name: string
   load: Omit<SmtpLoad, 'port' | 'recipient'>
   cpu?: Aim
-  /** What is filed, as a share of what Postfix queues. */
+  /** The filed mails, as a share of what Postfix queues. */
   beside_postfix?: Aim
-  /** Of the service, with its processes. Taken in one round. */
+  /** The figures of the service, with its processes. Taken in one round. */
   peak_mb?: Aim
 }
 

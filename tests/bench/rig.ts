@@ -1,5 +1,5 @@
 /**
- * What the measurements run on: the service as an operator starts it, on a copy of a data set, and servers of bare
+ * The rig of the measurements: the service as an operator starts it, on a copy of a data set, and servers of bare
  * limits.
  */
 import { type ChildProcess, fork, spawnSync } from 'node:child_process'

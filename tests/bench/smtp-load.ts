@@ -14,7 +14,7 @@ export type SmtpLoad = {
   sessions: number
   /** One for all messages of a session, or a new one for each. */
   connections: 'kept' | 'new'
-  /** What the tests' client sends: the same words in each run. Lines of one letter from `smtp-source` when left out. */
+  /** The words of the tests' client: the same in each run. Lines of one letter from `smtp-source` when left out. */
   content?: 'words' | 'HTML'
 }
 

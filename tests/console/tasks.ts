@@ -1,4 +1,4 @@
-/** What agents and admins do in the console, each with the test that does it in a browser: `task <- file: test`. */
+/** The tasks of agents and admins in the console, each with its test in a browser: `task <- file: test`. */
 const AGENTS = `
 open the next ticket, answer and resolve it by keys <- console-keys: by the keyboard > \${TICKETS} tickets are answered and resolved, one after the other
 undo a send within ten seconds <- console-keys: by the keyboard > an answer can be taken back for ten seconds, and leaves at once with the page

@@ -1,4 +1,4 @@
-/** What the page does so that nothing is lost that was typed: its real code, with the real service behind it. */
+/** The keeping of all that was typed: the page's real code, with the real service behind it. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { Api } from '../../src/console/page/api'
 import { Writing } from '../../src/console/page/inbox/writing'

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 
 const TESTS = path.join(import.meta.dir, '..')
-/** Of files of tests, also of those that take long. */
+/** The names in files of tests, also of those that take long. */
 const SUFFIX = /\.(?:test|long)\.ts$/
 
 /**

@@ -1,4 +1,4 @@
-/** What routes must declare beside their paths: the start ends when one declares too little. */
+/** The declarations of routes beside their paths: the start ends when one declares too little. */
 import { describe, expect, test } from 'bun:test'
 import Elysia, { type DocumentDecoration } from 'elysia'
 import { type Declarations, declarationOf, readDeclarations } from '../../src/http/request/declarations'

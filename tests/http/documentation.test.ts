@@ -186,7 +186,7 @@ describe('the document', () => {
 
   test('has the errors of every operation, in the envelope', () => {
     for (const { method, path, requestBody, responses } of operations()) {
-      // Of the caller's own thing, which no path names.
+      // Routes about the caller's own thing, which no path names.
       const is_own = FINDS_OWN.includes(`${method} ${path}`)
       const errors = Object.keys(responses).filter((status) => responses[status]!.$ref)
       expect(errors).toEqual(expect.arrayContaining(['400', '429', '500', '503']))

@@ -161,7 +161,7 @@ function send(
   return client.send(method, pathWith(path, { ...world, ...ids }) + query, content, { ...type, ...headers })
 }
 
-/** What a good request needs beyond a row of everything. */
+/** The parts that a good request needs beyond a row of everything. */
 const PREPARED: Record<string, (place: Place, endpoint: Endpoint) => Promise<Partial<Prepared>>> = {
   'POST /auth/login': async ({ admin }) => ({ client: stranger(), body: { email: admin.email, password: PASSWORD } }),
   'POST /auth/refresh': async ({ admin }) => ({ client: stranger(), body: await refreshTokenOf(admin) }),

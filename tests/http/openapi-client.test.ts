@@ -59,7 +59,7 @@ const TYPE_CHECK = {
   },
 }
 
-/** What each wrong client has instead of a part of the program, and what the compiler says of it. */
+/** The wrong part of each wrong client, and the words of the compiler about it. */
 const WRONG = [
   ["priority: 'urgent'", "priority: 'asap'", '\'"asap"\' is not assignable'],
   ["subject: 'The printer is on fire', ", '', "'subject' is missing"],

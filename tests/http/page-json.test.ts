@@ -26,7 +26,7 @@ test.each([
     expect(plans.flatMap(nodesOf).filter(makesJson)).not.toEqual([])
     const limits = plans.flatMap(nodesOf).filter((node) => node['Node Type'] === 'Limit')
     expect(limits).not.toEqual([])
-    // What a limit reads has the rows before the page, too.
+    // A plan that a limit ends reads the rows before the page, too.
     expect(limits.flatMap(nodesOf).filter(makesJson)).toEqual([])
   } finally {
     await explaining.close()

@@ -87,7 +87,7 @@ async function start(more: Record<string, string> = {}): Promise<Started> {
   return { ...service, metrics, env, sql, scrape: () => scrape(metrics) }
 }
 
-/** What is done for an alert: `during` is called twice while the fault lasts, before each scrape. */
+/** The deed that leads to an alert: `during` is called twice while the fault lasts, before each scrape. */
 type Fault = { during(time: number): Promise<unknown>; mend(): Promise<unknown>; wait?(now: Scrape): boolean }
 
 /** Makes the fault, and compares. @param instances of the scrapes besides the service's own */

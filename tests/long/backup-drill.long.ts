@@ -72,7 +72,7 @@ test.each([
       `${load.acknowledged.length} acknowledged, ${lost.length} lost, the first ${killed_ms - oldest_ms} ms before the kill; ` +
         `said to be covered until ${killed_ms - covered_ms} ms, restored to ${killed_ms - Date.parse(restored_to)} ms before it, ${files} files`,
     )
-    // What the service says of itself holds, and on the busiest machine no minute is lost.
+    // The word of the service about itself holds, and on the busiest machine no minute is lost.
     expect(lost.filter(({ at_ms }) => at_ms < covered_ms || at_ms < killed_ms - 60_000)).toEqual([])
   } finally {
     await restored.stop()

@@ -1,4 +1,4 @@
-/** What may go wrong with a continuous backup: each is made for real, and nothing that was covered is lost. */
+/** The faults of a continuous backup: each is made for real, and nothing that was covered is lost. */
 import { afterAll, afterEach, expect, test } from 'bun:test'
 import fs from 'node:fs'
 import os from 'node:os'

@@ -79,7 +79,7 @@ function restoreBeside(options: string[] = []) {
   return restoreTo(path.join(base, `restored-${restores++}`), settings.BACKUP_TO, options)
 }
 
-/** What the attacker writes into the configuration of the server. */
+/** The lines of the attacker in the configuration of the server. */
 const COMMANDS = ['recovery_end_command', 'archive_cleanup_command', 'restore_command', 'archive_command']
 const CONFIGURATION = [
   ...COMMANDS.map((name) => `${name} = 'touch ${ran}/${name}; true'`),

@@ -1,4 +1,4 @@
-/** What admins do in the console: people, keys, webhooks, mail, domains, sign-in, and old tickets. */
+/** The work of admins in the console: people, keys, webhooks, mail, domains, sign-in, and old tickets. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
@@ -45,7 +45,7 @@ describe.skipIf(reason !== undefined)('an admin', () => {
     }))
     page = await desk.open()
   })
-  // What failed leaves no dialog over the page of the next.
+  // A failed test leaves no dialog over the page of the next.
   afterEach(async () => {
     while ((await page.getByRole('dialog').count()) > 0) await page.keyboard.press('Escape')
   })
@@ -211,7 +211,7 @@ describe.skipIf(reason !== undefined)('an admin', () => {
     await page.getByText('by tokens (OAuth2), client desk').waitFor()
     const stored = (await found('/mailboxes')).find(({ address }: { address: string }) => address.startsWith('sales'))
     expect(stored.smtp.auth).toMatchObject({ grant: 'client_credentials', client_id: 'desk', has_client_secret: true })
-    // What is stored stays while something else is changed.
+    // A stored value stays while something else is changed.
     await button('Edit sales@desk.example').click()
     await page.getByLabel('Name', { exact: true }).fill('Sales')
     await button('Save').click()

@@ -1,4 +1,4 @@
-/** What people do with customers in the console: contacts, companies, the panel beside a ticket, and time. */
+/** The work with customers in the console: contacts, companies, the panel beside a ticket, and time. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
@@ -22,7 +22,7 @@ describe.skipIf(reason !== undefined)('customers', () => {
     await call('POST', '/users', { ...AGENT, name: 'Bea' })
     page = await desk.open()
   })
-  // What failed leaves no dialog over the page of the next.
+  // A failed test leaves no dialog over the page of the next.
   afterEach(async () => {
     while ((await page.getByRole('dialog').count()) > 0) await page.keyboard.press('Escape')
   })

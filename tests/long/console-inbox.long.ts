@@ -98,7 +98,7 @@ describe.skipIf(reason !== undefined)('the inbox', () => {
     await page.locator('.message-text', { hasText: 'She is new here.' }).waitFor()
     await choose(page, 'Assignee', 'Admin (you)')
     await page.getByText('Assigned to: Admin.').waitFor()
-    // What fits no label is the name of a new one.
+    // Words that fit no label are the name of a new one.
     await page.keyboard.press('l')
     await page.keyboard.type('hardware')
     await page.keyboard.press('Enter')
@@ -334,7 +334,7 @@ describe.skipIf(reason !== undefined)('the inbox', () => {
     await tab.getByRole('navigation', { name: 'Sections' }).waitFor()
     await leave(page)
     await tab.getByRole('button', { name: 'Sign in' }).waitFor()
-    // Of tickets the browser keeps ids and the times at which they were looked at.
+    // The browser keeps ids of tickets and the times at which they were looked at.
     const kept = await tab.evaluate(() => [
       ...Object.keys(localStorage),
       ...Object.keys(sessionStorage),

@@ -1,4 +1,4 @@
-/** What every page must be: without faults of axe, in both languages, at all sizes and on paper, with any names. */
+/** The needs of every page: without faults of axe, in both languages, at all sizes and on paper, with any names. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { faultsOf } from '../support/axe'
 import { EICAR, startClamd, type TestClamd } from '../support/clamd'

@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core'
 import { leave, openTicket, type StartedConsole, startConsole, whyNoConsole } from '../support/console'
 
 const PORTAL = 'http://portal.example/'
-/** What the console calls its channel, and its place in the storage of a tab. */
+/** The name of the console's channel, and of its place in the storage of a tab. */
 const [CHANNEL, KEPT] = ['deskwire', 'deskwire session']
 
 describe.skipIf(whyNoConsole() !== undefined)('the session', () => {

@@ -35,7 +35,7 @@ describe.skipIf(whyNoConsole() !== undefined)('together', () => {
     asked.length = 0
     // Longer than between two readings without notices.
     await first.clock.runFor(28_000)
-    // What was asked before this is known when this is.
+    // Answers to earlier questions are known when this is.
     await first.evaluate(() => fetch('readyz'))
     expect([shared(), asked.at(-1)]).toEqual([[], 'GET /readyz'])
 

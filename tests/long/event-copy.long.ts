@@ -88,7 +88,7 @@ async function change(random: () => number, made: Record<keyof typeof LISTS, str
   return call('POST', '/contacts', { name, email: `${crypto.randomUUID()}@customer.example`, company_id }, 'contact')
 }
 
-/** What does not change by others' names and messages. */
+/** The part that others' names and messages do not change. */
 function essenceOf({ id, subject, status, name, email, body, contact, company, ticket, labels, color }: Row) {
   const labelled = labels?.map((label: Row) => label.id).sort()
   const ids = { contact: contact?.id, company: company?.id, ticket: ticket?.id, labels: labelled }

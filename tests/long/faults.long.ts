@@ -226,7 +226,7 @@ test(
     const ledger = await sql<{ outcome: string; n: number }[]>`
     select outcome, count(*) as n from inbound_messages group by outcome order by outcome desc`
     const counts = Object.fromEntries(ledger.map(({ outcome, n }) => [outcome, n]))
-    // What got no answer although it was accepted is sent again by its sender, and is known by its Message-ID.
+    // Mail that got no answer although it was accepted is sent again by its sender, and is known by its Message-ID.
     expect(Object.keys(counts).filter((outcome) => outcome !== 'ticket' && outcome !== 'duplicate')).toEqual([])
     expect(counts.duplicate ?? 0).toBeLessThanOrEqual(again)
     const done = new Map(Array.from({ length: JOBS }, (_, n) => [`Mail ${n}`, subjects.get(`Mail ${n}`)?.length ?? 0]))

@@ -113,7 +113,7 @@ function publish(records: typeof zone): void {
   fs.renameSync(path.join(shared, 'zone.part'), path.join(shared, 'zone.json'))
 }
 
-/** What the operator publishes after the mailbox is made. */
+/** The records that the operator publishes after the mailbox is made. */
 function publishMailbox(): void {
   const [mailbox] = JSON.parse(read('mailbox.json')).data
   const { name, value } = mailbox.dkim.dns_record

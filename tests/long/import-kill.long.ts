@@ -113,7 +113,7 @@ async function checkTickets(): Promise<void> {
     join ticket_search s on s.organization_id = t.organization_id and s.ticket_id = t.id
     left join (select ticket_id, count(*)::int as n from activities where type = 'imported' group by 1) a on a.ticket_id = t.id
     order by t.id`
-  // Of a number that the service has given meanwhile the imported ticket gets another.
+  // An imported ticket with a number that the service has given meanwhile gets another.
   const meanwhile = await sql<{ code: string }[]>`select code from tickets where subject = 'Meanwhile'`
   const taken = new Set(meanwhile.map(({ code }) => code))
   expect(rows).toHaveLength(SIZE.tickets)

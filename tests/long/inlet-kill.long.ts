@@ -30,7 +30,7 @@ const KEYS = sendgridKeys()
 const ADDRESS = 'support@desk.example'
 const FROM = 'bounces@mailer.example'
 
-/** What each provider posts, and with which key its inlet is opened. */
+/** The request of each provider, and the key with which its inlet is opened. */
 const PROVIDERS: Record<string, { key: string; post(raw: Buffer, to: string): Post }> = {
   raw: { key: 'u:p', post: (raw) => rawPost(raw) },
   postmark: { key: 'u:p', post: (raw, to) => postmarkPost(raw, to) },

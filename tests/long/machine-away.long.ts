@@ -214,7 +214,7 @@ async function mailLast(tenant: Tenant) {
   return { tenant, subject, ...(await mailTo(service, tenant.mailbox, subject)) }
 }
 
-/** What could not be done while the machine was away, to be done again after its return. */
+/** Work that could not be done while the machine was away, to be done again after its return. */
 type Retry = {
   tenant: Tenant
   subject: string

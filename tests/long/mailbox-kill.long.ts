@@ -10,7 +10,7 @@ const MESSAGES = Number(process.env.KILL_MESSAGES ?? 200)
 /** So many attempts that no message is given up. */
 const SCHEDULE = ['0', ...Array(60).fill('0.2')].join()
 
-/** What the server does with commands of a stage: a reply, null for hanging up, '' for silence. */
+/** The answer of the server to commands of a stage: a reply, null for hanging up, '' for silence. */
 const FAULTS: [stage: RegExp, reply: string | null][] = [
   ...[/^EHLO/, /^MAIL/, /^RCPT/, /^DATA$/, /^\.\.?$/].flatMap((stage): [RegExp, string | null][] => [
     [stage, null],

@@ -13,7 +13,7 @@ import { type Service, startService, until } from '../support/service'
 
 const MB = 1024 * 1024
 const MOST_BYTES = 400 * MB
-/** What stays soon after the load: garbage that is kept for reuse. */
+/** The memory that stays soon after the load: garbage that is kept for reuse. */
 const REST_BYTES = 200 * MB
 
 let database: TestDatabase

@@ -1,4 +1,4 @@
-/** What a search of very frequent words reads in any order, and that a walk over its short pages shows every ticket. */
+/** The rows that a search of very frequent words reads; a walk over its short pages shows every ticket. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { jobConnection } from '../../src/base/db/pool'
 import { organizationNumber } from '../../src/desk/search/ticket-document'

@@ -1,4 +1,4 @@
-/** What axe finds on a page, in light and in dark. */
+/** The faults that axe finds on a page, in light and in dark. */
 import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 

@@ -50,7 +50,7 @@ export async function visit(page: Page, path: string): Promise<void> {
 const MOST_OF_CELL_PX = 420
 
 /**
- * What is wider than its place: it would be cut, or scrolled to. Tables and the pages of settings scroll, but on a
+ * Parts that are wider than their place: they would be cut, or scrolled to. Tables and settings scroll, but on a
  * phone each row of a table is a card.
  */
 export function tooWide(page: Page): Promise<string[]> {

@@ -15,7 +15,7 @@ import { until } from './service'
 /** The key that the services of a test have: a backup holds none. */
 export const SECRET_KEY = 'a secret key that only tests of backups use'
 
-/** What a service noted of its backup. */
+/** The notes of a service about its backup. */
 export function readBackupState(data_dir: string): BackupState | undefined {
   try {
     return JSON.parse(fs.readFileSync(path.join(data_dir, 'backup.json'), 'utf8'))

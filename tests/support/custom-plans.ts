@@ -1,4 +1,4 @@
-/** What a list of two custom fields by last change reads of organizations of any size. */
+/** The rows that a list of two custom fields by last change reads of organizations of any size. */
 import { newId } from '../../src/base/db/columns'
 import type { Sql } from '../../src/base/db/transact'
 import { type Scope, SYSTEM } from '../../src/base/scope'

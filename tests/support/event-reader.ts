@@ -2,7 +2,7 @@
 import { stateOf } from '../../src/http/request/request'
 import { api, type Client } from './api'
 
-/** What stands between two empty lines. */
+/** The lines between two empty lines. */
 export type StreamedEvent = { id?: string; event?: string; data?: string }
 
 /** @param client a user, or a program with a key */

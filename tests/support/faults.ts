@@ -12,7 +12,7 @@ import { startTcpProxy } from './tcp-proxy'
 /** A stop of the work: tells if the work has come to it, and lets it go on. */
 export type Stop = { isReached(): boolean | Promise<boolean>; open(): unknown }
 
-/** What happens while the work is stopped. */
+/** The event that happens while the work is stopped. */
 export type Strike = 'kill' | 'database' | 'network'
 
 export type FaultyService = {

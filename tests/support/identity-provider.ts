@@ -22,7 +22,7 @@ export async function startStubProvider() {
   const stub = {
     /** Claims of the next ID tokens, besides those of every token. */
     claims: {} as JWTPayload,
-    /** What the next ID tokens are signed with. */
+    /** The key that signs the next ID tokens. */
     algorithm: 'ES256',
     /** Answers instead of the usual ones, by path. */
     answers: {} as Record<string, () => Response | Promise<Response>>,

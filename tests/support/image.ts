@@ -8,9 +8,9 @@ import path from 'node:path'
 
 const ROOT = path.join(import.meta.dir, '../..')
 const TAG = 'deskwire-test'
-/** What the build is told as its commit. */
+/** The commit that the build is told. */
 export const COMMIT = '0123456789abcdef0123456789abcdef01234567'
-/** What the Dockerfile, its base's users and the service call, beside Bun. */
+/** The programs that the Dockerfile, its base's users and the service call, beside Bun. */
 const PROGRAMS = ['sh', 'mkdir', 'chown', 'find', 'dirname', 'env', 'id', 'cat', 'ls', 'touch', 'test', 'true']
 /** The certificates and accounts of this machine stand for those of the base. */
 const FILES = [

@@ -59,7 +59,7 @@ export function messageOf(n: number, place: number, { contacts }: SourceSize) {
   }
 }
 
-/** What a file holds. */
+/** The lines of a file. */
 export function fileOf(n: number): string {
   return `file ${n} `.padEnd(FILE_BYTES - (n % 1000), 'x')
 }

@@ -1,4 +1,4 @@
-/** What providers post, by the examples of their documentation. */
+/** The requests of providers, by the examples of their documentation. */
 import { createHmac, createSign, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
 import type { Client } from './api'
 

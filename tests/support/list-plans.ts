@@ -1,4 +1,4 @@
-/** What lists read of an organization with few tickets, and of one with many. */
+/** The rows that lists read of an organization with few tickets, and of one with many. */
 import { expect } from 'bun:test'
 import { newId, ZERO_ID } from '../../src/base/db/columns'
 import { closeDatabase, connectDatabase, jobConnection } from '../../src/base/db/pool'

@@ -1,4 +1,4 @@
-/** What lists of sent mail, and the preview of retention, read of an organization with many tickets. */
+/** The rows that lists of sent mail, and the preview of retention, read of an organization with many tickets. */
 import { expect } from 'bun:test'
 import { newId } from '../../src/base/db/columns'
 import type { Sql } from '../../src/base/db/transact'

@@ -1,4 +1,4 @@
-/** What other desks leave, in the forms of their own: JSON of an API, dumps of a database. Small, with their traps. */
+/** The remains of other desks, in their own forms: JSON of an API, dumps of a database. Small, with traps. */
 import fs from 'node:fs'
 import path from 'node:path'
 

@@ -15,7 +15,7 @@ const COMMANDS = ['select', 'insert', 'update', 'delete'] as const
 type Command = (typeof COMMANDS)[number]
 
 /**
- * What requests may do with rows of other organizations, too, because what they decide is one thing for all
+ * The deeds that requests may do with rows of other organizations, too, because they decide one thing for all
  * organizations.
  */
 const SHARED: { table: string; may: Command[]; why: string }[] = [

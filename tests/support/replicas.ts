@@ -11,7 +11,7 @@ import { type Receiver, startReceiver } from './receiver'
 import { type RedisServer, startRedis, WHY_NO_REDIS } from './redis'
 import { type Service, startService } from './service'
 
-/** What the machine lacks; undefined when all is there. */
+/** The program that the machine lacks; undefined when all is there. */
 export const WHY_NO_REPLICAS = WHY_NO_HAPROXY ?? WHY_NO_PGBOUNCER ?? WHY_NO_REDIS
 
 export type Replicas = {

@@ -1,4 +1,4 @@
-/** What searches read of an organization alone, beside a large one, and of the large one. */
+/** The rows that searches read of an organization alone, beside a large one, and of the large one. */
 import { expect } from 'bun:test'
 import { newId } from '../../src/base/db/columns'
 import type { Sql } from '../../src/base/db/transact'
@@ -12,7 +12,7 @@ import { type Explaining, openExplaining, pagesOf, scansOf } from './explaining'
 
 const SMALL = 2000
 /**
- * What another organization may cost: its indexes are a level higher, which each of 20 rows and their counters are read
+ * The cost of another organization: its indexes are a level higher, which each of 20 rows and their counters are read
  * through.
  */
 const MOST_BESIDE = 1.4

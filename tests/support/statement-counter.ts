@@ -7,7 +7,7 @@ import { closeDatabase, connectDatabase } from '../../src/base/db/pool'
 import { startApi } from './api'
 import { WHY_NO_CLUSTER } from './cluster'
 
-/** What was asked while some work was done. */
+/** The statements that were sent while some work was done. */
 export type Traffic = {
   /** Texts of the statements, in the order in which they were sent. */
   statements: string[]
@@ -34,7 +34,7 @@ const SHARED = /pg_notify/
  */
 const QUIET_MS = 3
 
-/** What Citus says of a statement that several nodes answer. */
+/** The error of Citus for a statement that several nodes answer. */
 const SEVERAL = 'multi-task query'
 
 /**
@@ -104,7 +104,7 @@ export async function startStatementCounter(database_url: string, in_rounds = fa
     async during(work) {
       traffic = { statements: [], waits: 0, by_several: [] }
       await work()
-      // What follows is not of this work.
+      // Statements that follow are not of this work.
       return { ...traffic, statements: [...traffic.statements], by_several: [...traffic.by_several] }
     },
     stop() {

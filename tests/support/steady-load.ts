@@ -14,7 +14,7 @@ export type SteadyLoad = {
   /** Subjects of the tickets that were answered 201, and of the mail that got 250. */
   created: Set<string>
   mailed: Set<string>
-  /** What failed: the request or mail with the answer. */
+  /** The failures: the request or mail with the answer. */
   faults: string[]
   /** Time of the slowest request. */
   slowest_ms: number
@@ -117,7 +117,7 @@ async function relaySteadily({ smtp_port, mailbox }: Target, load: Counts, isOve
   let session: SmtpDialog | undefined
   for (; !isOver(); await Bun.sleep(RELAY_GAP_MS)) {
     const mail = newMail(99, mailbox)
-    // What the server has sent meanwhile is read first, as a relay looks at a session before it is used again.
+    // Replies that the server has sent meanwhile are read first, as a relay looks at a session before it is used again.
     await new Promise(setImmediate)
     try {
       session ??= await newSession(smtp_port, () => {

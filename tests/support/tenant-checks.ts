@@ -1,4 +1,4 @@
-/** What must hold in organizations once all work is done, whatever happened to their machine meanwhile. */
+/** The rules that hold in organizations once all work is done, whatever happened to their machine meanwhile. */
 import { expect } from 'bun:test'
 import postgres from 'postgres'
 import type { ReceivedRequest } from './receiver'

@@ -10,7 +10,7 @@ export async function startTokenServer() {
     asked: [] as Record<string, string>[],
     /** Tokens that servers are to take. */
     tokens: new Set<string>(),
-    /** What else the answers hold. */
+    /** The rest of the answers. */
     more: {} as Record<string, unknown>,
     answer: undefined as (() => Response | Promise<Response>) | undefined,
     most_at_once: 0,

@@ -48,7 +48,7 @@ export async function walkBesideWriters(
   { tickets, per_page }: { tickets: number; per_page: number },
 ): Promise<{ list: string; rows: number; faults: string[] }[]> {
   const contacts = await insertContacts(scope, Math.ceil(tickets / 10))
-  // What stays and what changes lie side by side in every order.
+  // Tickets that stay and tickets that change lie side by side in every order.
   const all = await insertTickets(scope, contacts[0]!, tickets + WRITERS * 50)
   const step = Math.floor(all.length / (WRITERS * 50))
   const changing = all.filter((_, n) => n % step === 0).slice(0, WRITERS * 50)

@@ -14,7 +14,7 @@ export type AuditEntry = {
   action: AuditAction
   /** The thing that it was done to; null for what concerns many things, such as an export. */
   resource: { type: AuditResource; id: string } | null
-  /** What changed, as `changesOf` gives it: by the names of the API, without any secret. */
+  /** The change, as `changesOf` gives it: by the names of the API, without any secret. */
   changes?: Changes | null
 }
 
@@ -24,7 +24,7 @@ export type Auditor = { type: (typeof AUDIT_ACTOR_TYPES)[number] | 'contact'; id
 export const OPERATOR: Auditor = { type: 'operator', id: null, name: 'Operator' }
 
 /**
- * What an entry needs of a scope. A command without a scope, such as one of the operator, gives these by themselves.
+ * The parts of a scope that an entry needs. A command without a scope, such as one of the operator, gives these itself.
  */
 type AuditScope = Pick<Scope, 'sql' | 'organization_id' | 'origin'> & { actor: Auditor }
 

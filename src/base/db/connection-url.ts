@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs'
 import type postgres from 'postgres'
 import { OperatorError } from '../errors'
 
-/** What the driver connects by. */
+/** The options that the driver connects by. */
 export type ConnectionOptions = postgres.Options<Record<string, postgres.PostgresType>>
 
 /** A part of a connection URL that cannot be used. Its message never repeats the URL. */

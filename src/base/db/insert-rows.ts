@@ -7,7 +7,7 @@ const MOST = 128
 /** Leaves the type of a value to the server, which knows those of the columns. */
 const UNKNOWN = 0
 
-/** What a column may get: JSON and times as text; SQL, such as `now()`; undefined for null. */
+/** The values that a column may get: JSON and times as text; SQL, such as `now()`; undefined for null. */
 type Value = string | number | boolean | readonly string[] | Uint8Array | Fragment | null | undefined
 
 /** A row of a tenant's table, by the names of its columns. */

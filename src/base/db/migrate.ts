@@ -159,7 +159,7 @@ export async function createMigrationsTable(sql: { unsafe(statement: string): Pr
   await sql.unsafe(`comment on table drizzle.__drizzle_migrations is '${build.version} (commit ${build.commit})'`)
 }
 
-/** What a migration waits for, said after some seconds. */
+/** Says after some seconds why a migration waits. */
 class Wait {
   #next_ms = performance.now() + SILENT_MS
 

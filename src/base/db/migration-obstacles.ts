@@ -8,7 +8,7 @@ import { locksOf } from './migration-locks'
 import { lackingRights } from './migration-rights'
 import { workOf } from './migration-work'
 
-/** What is in the way. One that does not stop a migration makes it wait. */
+/** An obstacle. One that does not stop a migration makes it wait. */
 export type Obstacle = { obstacle: string; action: string; stops: boolean }
 
 /** A transaction of this age holds a migration up. */

@@ -14,7 +14,7 @@ type PlannedLock = {
   table: string
   /** As PostgreSQL names it. */
   mode: string
-  /** What waits meanwhile. */
+  /** The statements that wait meanwhile. */
   waits: 'reads and writes' | 'writes' | 'nothing'
   /** As PostgreSQL estimates them. */
   rows: number

@@ -9,7 +9,7 @@ import { isDistributed } from './cluster/place-tables'
 /** `index`: an index is built; `rows`: rows, or the whole table, are written anew. */
 type Writes = 'nothing' | 'index' | 'rows'
 
-/** What a migration does with a table that is there before it. */
+/** The work of a migration on a table that is there before it. */
 type TableWork = { table: string; rows: number; disk_bytes: number }
 
 const TABLE = String.raw`(?:ONLY\s+)?(?:"?public"?\.)?"?(\w+)"?`
@@ -56,7 +56,7 @@ export async function workOf(sql: postgres.ISql, statements: string[]): Promise<
   })
 }
 
-/** What PostgreSQL estimates of tables that exist. On a cluster their rows are in parts, on all machines. */
+/** Sizes of tables that exist, as PostgreSQL estimates them. On a cluster their rows are in parts, on all machines. */
 export async function sizesOf(sql: postgres.ISql, tables: string[]): Promise<Size[]> {
   const figures = `
     greatest(c.reltuples, 0)::float8 as rows, pg_relation_size(c.oid)::float8 as heap_bytes,

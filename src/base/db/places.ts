@@ -23,7 +23,7 @@ export type PlaceLimits = {
   most_ms: number
 }
 
-/** What takes a place: at most so many connections are held under the name at a time, in this process. */
+/** The holder of a place: at most so many connections are held under the name at a time, in this process. */
 export type Share = { name: string; most: number; reader?: string }
 
 /** A share that is in use: how many connections it holds, and what waits for one, oldest first. */

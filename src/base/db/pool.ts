@@ -50,7 +50,7 @@ type PoolOptions = {
   /** The organizations are on several machines. */
   is_cluster?: boolean
   /**
-   * What requests of an organization run on, instead of the pool: tests let the database refuse all other rows there.
+   * The connection of an organization's requests, instead of the pool: tests let the database refuse others there.
    */
   ofOrganization?(organization_id: string): Connection
 }
@@ -193,7 +193,7 @@ export function watchConnection(): Client {
   return watching
 }
 
-/** What the patch of the driver adds. */
+/** The members that the patch of the driver adds. */
 type Abortable = Client & { endIdle(): void; abortSilent(silent_ms: number): void }
 
 /**

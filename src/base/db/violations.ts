@@ -46,7 +46,7 @@ export function isAway(error: unknown): boolean {
   return /^(CONNECTION_|CONNECT_TIMEOUT|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|57P0|08)/.test(codeOf(error))
 }
 
-/** What a cluster says with the code of an internal error when the connection to one of its machines broke. */
+/** The words of a cluster with the code of an internal error when the connection to one of its machines broke. */
 const BROKEN =
   /marked as essential|could not commit transaction for shard|server closed the connection|connection not open|no connection to the server|could not (receive|send) data|SSL (connection|SYSCALL)/
 

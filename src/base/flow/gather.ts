@@ -69,7 +69,7 @@ class Line<T, R> {
   async #begin(): Promise<void> {
     const { most, rest_ms } = this.#options
     this.#running++
-    // What is asked for in the same turn comes with it.
+    // Keys that are asked for in the same turn come with it.
     await undefined
     while (this.#waiting.length > 0) {
       clearTimeout(this.#another)

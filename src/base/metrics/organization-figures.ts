@@ -6,7 +6,7 @@
 import { inEach, withRows, workOff } from '../db/all-organizations'
 import type { Connection, Fragment, Sql } from '../db/transact'
 
-/** What is counted. Each is a column of the table. */
+/** The figures that are counted. Each is a column of the table. */
 export const FIGURES = [
   'mail_tickets',
   'mail_messages',

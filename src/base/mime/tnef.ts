@@ -46,7 +46,7 @@ const PROPERTY = {
   file_content_id: 0x3712,
   display_name: 0x3001,
 }
-/** What stands before a message that is attached to the message: the id of its interface. */
+/** The prefix of a message that is attached to the message: the id of its interface. */
 const OBJECT_HEAD_BYTES = 16
 const MAX_DEPTH = 5
 const MAX_FILES = 1000

@@ -25,7 +25,7 @@ export function clientAddress(peer: string, forwarded: string | null, trusted: N
   return address
 }
 
-/** What limits count instead of an address: an IPv4 address, or the network of an IPv6 address. */
+/** The key that limits count instead of an address: an IPv4 address, or the network of an IPv6 address. */
 export function subscriberOf(address: string): string {
   return networkOf(address, { ipv4: 32, ipv6: IPV6_BITS })
 }
@@ -35,7 +35,7 @@ export function widerNetworkOf(address: string): string {
   return networkOf(address, NETWORK_BITS)
 }
 
-/** What a line of the log shows of a client's address, as LOG_CLIENT_ADDRESS says; undefined for nothing. */
+/** A client's address as a line of the log shows it (LOG_CLIENT_ADDRESS); undefined for nothing. */
 export function loggedAddress(address: string): string | undefined {
   if (config.LOG_CLIENT_ADDRESS === 'full') return address
   return config.LOG_CLIENT_ADDRESS === 'none' ? undefined : widerNetworkOf(address)

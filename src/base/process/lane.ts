@@ -78,7 +78,7 @@ export function createLane(script: URL, { processes = 1, priority = 0, rest_ms =
       all.add(running)
       return running.finally(() => all.delete(running))
     },
-    /** What is in work or waiting fails. */
+    /** Work that goes on or waits fails. */
     async close(): Promise<void> {
       is_closing = true
       await Promise.all([...workers].map(end))

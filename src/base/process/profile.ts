@@ -6,14 +6,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 /** Samples of a line: `self` ran it, or native code and regular expressions for it; `total` ran what it has called. */
 export type LineTime = { file: string; name: string; line: number; self: number; total: number }
 
-/** What a process did. `name` is `service`, or the script of a process that works for it. */
+/** The profile of a process. `name` is `service`, or the script of a process that works for it. */
 export type Profile = { name: string; processor_ms: number; lines: LineTime[] }
 
 export type ProfileOptions = Pick<Profile, 'name'> & { duration_ms: number }
 
 /** Keeps the memory for samples small. */
 const MOST_SAMPLES = 10_000
-/** What the engine says where it knows no line. */
+/** The line that the engine gives where it knows none. */
 const UNKNOWN_LINE = 2 ** 32 - 1
 const ROOT = path.join(import.meta.dirname, '../../..')
 
@@ -34,7 +34,7 @@ export async function profileProcess({ name, duration_ms }: ProfileOptions): Pro
   const lines = new Map<string, LineTime>()
   for (const { frames } of stackTraces.traces) {
     const seen = new Set<string>()
-    // What comes with the engine counts for the file that called it.
+    // Functions of the engine count for the file that called them.
     for (const { name, sourceURL, line } of frames.filter((frame) => path.isAbsolute(frame.sourceURL ?? ''))) {
       const file = fromRoot(sourceURL!)
       if (line === UNKNOWN_LINE || seen.has(`${file} ${name}`)) continue

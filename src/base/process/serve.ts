@@ -1,7 +1,7 @@
 /** The side of a process that works for the service: see `lane-worker.ts`. */
 import { type Profile, type ProfileOptions, profileProcess } from './profile'
 
-/** What the service sends, and what it gets. */
+/** Messages that the service sends and gets. */
 export type Question<Work> = { work: Work } | { profile: ProfileOptions }
 export type Answer<Result> = { id: number; result: Result } | { id: number; error: string }
 

@@ -73,7 +73,7 @@ export function remembered(rule: Rule): Rule {
   }
 }
 
-/** What `text` keeps of the length that it allows, in the schema; a text or null has it in a branch. */
+/** The length that `text` allows, as the schema keeps it; a text or null has it in a branch. */
 export type LengthLimits = { length_fault?: string; min?: number; max?: number; trim?: boolean; anyOf?: LengthLimits[] }
 
 /** Says what is wrong with the length of a text; undefined when it is right, or when the schema limits none. */

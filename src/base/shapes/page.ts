@@ -160,7 +160,7 @@ function perPage({ per_page = DEFAULT_PER_PAGE }: Paging): number {
   return Math.min(per_page, MAX_PER_PAGE)
 }
 
-/** What cursors of the list are bound to: all of the query except for what says which page it is. */
+/** The facts that cursors of the list are bound to: all of the query except for what says which page it is. */
 function identityOf<Row, Counts>(scope: Scope, query: Paging, { name }: PagedList<Row, Counts>): ListIdentity {
   const { page: _page, per_page: _per_page, cursor: _cursor, ...filter } = query
   return { organization_id: scope.organization_id, name, filter }

@@ -133,7 +133,7 @@ export const Paging = {
 }
 export type Paging = { page?: number; per_page?: number; cursor?: string }
 
-/** What is wrong with a parameter. */
+/** The fault of a parameter. */
 type ParameterFault = { name: string; code: ErrorCode; message: string }
 
 /**

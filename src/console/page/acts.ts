@@ -1,6 +1,6 @@
 /**
- * What a person can do now, by key and in the palette. Each part of the page says so while it is shown; the part that
- * was shown last goes first where two have the same key.
+ * The deeds that a person can do now, by key and in the palette. Each part of the page says so while it is shown;
+ * the part that was shown last goes first where two have the same key.
  */
 import type { IconNode } from 'lucide'
 import { useLayoutEffect, useRef } from 'preact/hooks'

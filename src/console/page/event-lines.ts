@@ -1,6 +1,6 @@
 /** Reads server-sent events, as the HTML standard describes them: `EventSource` cannot send a token. */
 
-/** What stands between two empty lines. `data` is empty when it only keeps the place. */
+/** The lines between two empty lines. `data` is empty when it only keeps the place. */
 export type StreamedEvent = { id: string | undefined; event: string; data: string }
 
 /** Reads events up to the end of the body. @throws what reading the body throws, when the connection is lost */
@@ -24,7 +24,7 @@ export async function readEvents(
   }
   for (;;) {
     const { value, done } = await reader.read()
-    // What is not followed by an empty line is no event.
+    // Lines that no empty line follows are no event.
     if (done) return
     text += value
     // A line may end with CR LF, of which the second is still to come.

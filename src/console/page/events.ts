@@ -34,7 +34,7 @@ const ADDRESS = `api/v1/events/stream?notices=true&types=${TYPES.join()}`
 const SILENT_MS = 40_000
 /** Browsers open six connections for all tabs: one that is not seen gives its own back. */
 const HIDDEN_MS = 2000
-/** What happened in a longer time is not told event by event. */
+/** Changes of a longer time are not told event by event. */
 const AWAY_MS = 300_000
 const FIRST_PAUSE_MS = 500
 const MOST_PAUSE_MS = 30_000

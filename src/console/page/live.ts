@@ -60,7 +60,7 @@ export function useLive<T>(
     try {
       const value = await loading.current(held.current.value, signal)
       if (held.current.key !== key) return
-      // What was asked for meanwhile is newer, and comes with it.
+      // Tickets that were asked for meanwhile are newer, and come with it.
       if (held.current.turn !== turn) return held.current.reading
       held.current.value = value
       setState((before) =>

@@ -39,7 +39,7 @@ export function Palette({ api }: View) {
       value: id,
       text: `${code} ${subject}`,
       icon: TicketIcon,
-      // What the service has found fits, whatever its words are.
+      // Things that the service has found fit, whatever their words are.
       words,
       group: t('inbox.tickets'),
     })),

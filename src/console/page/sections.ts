@@ -18,7 +18,7 @@ export type Section = {
   icon: IconNode
   View: ComponentType<View>
   is_for_admins?: boolean
-  /** What a link to it adds to the address. */
+  /** The query that a link to it adds to the address. */
   query?: Record<string, string>
 }
 

@@ -57,7 +57,7 @@ export function authorization(): { authorization?: string } {
   return session ? { authorization: `Bearer ${session.access_token}` } : {}
 }
 
-/** What is missing to be signed in: a code for the challenge, or what `fault` says in words. */
+/** The need of a sign-in: a code for the challenge, or what `fault` says in words. */
 export type Missing = { challenge: string } | { fault: string }
 
 /** Signs in, here and in tabs that wait for it. @returns what is missing */

@@ -1,4 +1,4 @@
-/** What the parts of the page hand to each other. */
+/** Types that the parts of the page hand to each other. */
 
 import type { Label } from '../../desk/labels/model'
 import type { Macro } from '../../desk/macros/model'
@@ -11,7 +11,7 @@ import type { Route } from './route'
 
 type Organization = Me['organizations'][number]
 
-/** What every view gets. */
+/** The properties that every view gets. */
 export type View = { api: Api; route: Route; me: Me; organization: Organization }
 
 /** People, labels, macros and views of the organization, for the choices of the inbox. */
@@ -27,7 +27,7 @@ export type Names = {
 /** Changes the ticket that is open. @returns whether it was done */
 export type Change = (changes: TicketChanges) => Promise<boolean>
 
-/** What the composer gets, and its parts. */
+/** The properties that the composer gets, and its parts. */
 export type ComposerProps = View & {
   ticket: TicketWithMessages
   names: Names

@@ -21,7 +21,7 @@ const KEEP_MS = 14_000
 type Item = Place & { type: EventType; resource_id: string | null; ticket_id: string | null; item: string }
 
 export class EventStream {
-  /** What the reader may see now. */
+  /** The rights of the reader now. */
   types: ReadonlySet<EventType>
   readonly body: ReadableStream<Uint8Array>
   #controller!: ReadableStreamDefaultController<Uint8Array>
@@ -31,7 +31,7 @@ export class EventStream {
   #ended: ErrorCode | undefined
   #is_over = false
   #sent_ms = 0
-  /** What it has read itself: the feed may be some events behind. */
+  /** The place up to which it has read itself: the feed may be some events behind. */
   #joined_at: Place
   readonly #pieces: AsyncGenerator<Uint8Array>
 

@@ -80,7 +80,7 @@ export async function openStream(request: Request, scope: Scope, query: StreamFi
 
   function joinFeed(at: Place): boolean {
     const feed = feeds.get(scope.organization_id) ?? newFeed(scope, at)
-    // What the feed has yet to read up to there was sent already.
+    // Events that the feed has yet to read up to there were sent already.
     const is_there = compare(at, feed.place) >= 0
     if (is_there) feed.streams.add(open)
     return is_there

@@ -23,7 +23,7 @@ type Told = Notice & { organization_id: string }
 
 const CHANNEL = 'deskwire_notices'
 const EVERY_MS = 1000
-/** Of one NOTIFY: a payload has less than 8000 bytes, and a notice 230. */
+/** The most in one NOTIFY: a payload has less than 8000 bytes, and a notice 230. */
 const PART = 30
 const PROMISE = encode('notices', {})
 

@@ -18,7 +18,7 @@ import { wake } from './wake'
  */
 type LaneState = { error: string | null; is_late: boolean }
 
-/** What an attempt says about its lane. */
+/** The word of an attempt about its lane. */
 export type Heard =
   | { lane: 'works' }
   /** The server is at fault: the work of the lane waits. */

@@ -7,7 +7,7 @@ import type { WebhookFilter } from './model'
 /** An event as it is published (`publish.ts`). */
 type JudgedEvent = { type: string; data: unknown; before?: { company_id: string | null } }
 
-/** What a filter asks of a ticket. */
+/** The fields of a ticket that a filter asks about. */
 type TicketState = {
   status: string
   priority: string
@@ -16,7 +16,7 @@ type TicketState = {
   mailbox_id: string | null
 }
 
-/** What of an event's data is judged. Each is there in some types only. */
+/** The fields of an event's data that are judged. Each is there in some types only. */
 type Told = {
   id?: string
   ticket?: { id: string } | null

@@ -1,4 +1,4 @@
-/** What follows when a webhook becomes failed: an entry in the audit log, and word to the admins. */
+/** A webhook that becomes failed has an entry in the audit log, and its admins are told. */
 import { audit } from '../../base/audit/audit'
 import { bareHost } from '../../base/net/destination'
 import { type Scope, SYSTEM } from '../../base/scope'

@@ -17,7 +17,7 @@ const LOCK_MOST_MS = 3000
 /** Rows that are released at once. The others follow. */
 const RELEASE_MOST = 1000
 
-/** What turns are given in: a transaction of one organization. */
+/** Turns are given in a transaction of one organization. */
 type Settling = { sql: Sql; organization_id: string; after_commit?: (() => void)[] }
 
 /**

@@ -23,7 +23,7 @@ export type EventType = (typeof EVENTS)[number]
 export type NewEvent = {
   type: EventType
   data: unknown
-  /** What `data` does not tell of the state before, for filters. */
+  /** The state before, as far as `data` does not tell it, for filters. */
   before?: { company_id: string | null }
 }
 

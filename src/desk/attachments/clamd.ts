@@ -11,7 +11,7 @@ import type { Bytes } from './store'
 /** Bytes, and how many they are. */
 type File = { bytes: Bytes; size: number }
 
-/** What clamd says; `skipped`: the file is larger than its StreamMaxLength. */
+/** The verdict of clamd; `skipped`: the file is larger than its StreamMaxLength. */
 type Verdict = 'clean' | 'infected' | 'skipped'
 
 /** Says that clamd answered, but not with a verdict. Another file may get one. */

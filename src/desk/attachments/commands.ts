@@ -58,7 +58,7 @@ export async function uploadAttachment(scope: Scope, request: Request): Promise<
   }
 }
 
-/** What happens to files that come: they are scanned at once (what is infected is kept, or refused), or by the job. */
+/** Files that come are scanned at once (an infected one is kept, or refused), or by the job. */
 type Scanning = 'keep infected' | 'refuse infected' | 'scan later'
 
 /** Stores a file, as `storeAttachments` does. */

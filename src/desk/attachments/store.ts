@@ -1,4 +1,4 @@
-/** What keeps bytes by key, whatever it is: see `storage.ts`. */
+/** A place that keeps bytes by key: see `storage.ts`. */
 export type Bytes = Uint8Array | AsyncIterable<Uint8Array>
 
 /** Size in bytes, and SHA-256 in lower case hex. */

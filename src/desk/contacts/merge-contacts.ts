@@ -69,7 +69,7 @@ export async function mergeSome(scope: Scope, deed: Deed): Promise<boolean> {
   return true
 }
 
-/** What a contact is after others were merged into it. @throws VALIDATION_ERROR for too many addresses or fields */
+/** The contact after others were merged into it. @throws VALIDATION_ERROR for too many addresses or fields */
 function merged(target: ContactFields, sources: ContactFields[]): ContactFields {
   const all = [target, ...sources]
   const first = <Field extends 'phone' | 'company_id' | 'notes' | 'external_id'>(field: Field) =>

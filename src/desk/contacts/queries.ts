@@ -146,7 +146,7 @@ function idOfAddress({ sql, organization_id }: Scope, email: string) {
     where organization_id = ${organization_id} and email_key = ${addressKey(email)}`
 }
 
-/** What the index of trigrams can find in every locale of the database. */
+/** Characters that the index of trigrams can find in every locale of the database. */
 const TRIGRAM = /[a-z0-9]{3}/
 
 /**

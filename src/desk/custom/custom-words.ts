@@ -22,7 +22,7 @@ export function wordsOfCustom(organization_id: string, custom: Custom): string[]
 }
 
 /**
- * What a filter looks for: of each list one word at least.
+ * The words that a filter looks for: of each list one at least.
  * @param path in front of the name of a field, for faults
  * @throws VALIDATION_ERROR with all that is wrong with it
  */

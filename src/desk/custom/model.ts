@@ -63,7 +63,7 @@ export const CustomChanges = optional(
     description: 'Null: removes all',
   }),
 )
-/** What is given for `custom`: null for a field removes it, null for all of them removes all. */
+/** The values given for `custom`: null for a field removes it, null for all of them removes all. */
 export type CustomGiven = Record<string, CustomValue | null> | null
 
 /** The field `custom` of an answer. */

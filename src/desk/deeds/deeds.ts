@@ -166,7 +166,7 @@ export async function within<T>(end: Promise<T>, most_ms = ANSWER_MOST_MS): Prom
   } finally {
     answered.abort()
   }
-  // What fails after its answer was logged.
+  // A fault after its answer was logged.
   end.catch(() => {})
   throw busy()
 }

@@ -9,7 +9,7 @@ import { recordActivity } from '../timeline/activity'
 const CHUNK = 100
 
 type Brought = {
-  /** Of the participant; null for the contact. */
+  /** The contact of the participant; null for the contact itself. */
   id: string | null
   name: string | null
   email: string
@@ -47,7 +47,7 @@ export async function bringParticipants(
       order by original_ticket_id, email`,
     findUnproven(scope, from),
   ])
-  // Of an address that comes twice the first row counts.
+  // The first row of an address that comes twice counts.
   const candidates = rows
     .map((row) => ({ ...row, confirmed: row.confirmed && !isUnproven(row) }))
     .toSorted((a, b) => Number(b.confirmed) - Number(a.confirmed))

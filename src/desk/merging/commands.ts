@@ -131,7 +131,7 @@ export function unmergeTicket(scope: Scope, id: string): Promise<Ticket> {
     const moved = await moveBack(scope, target_id, own)
     await writeUnmerge(scope, chain, locked_at)
     await removeBrought(scope, above, own)
-    // What several merged tickets have brought is brought by those that are left.
+    // Participants that several merged tickets have brought are brought by those that are left.
     for (const one of above) {
       const ticket = tickets.get(one)!
       await bringParticipants(scope, { id: one, contact_id: ticket.contact?.id ?? null }, chain.leftOf(one))

@@ -65,7 +65,7 @@ export async function findRecipients(scope: Scope, ticket: Answered, cc: string[
 
 type Mailbox = { id: string; address: string; signature: string | null; sender_name: string }
 
-/** What says where the contact is written to: the latest email of the conversation, and its addresses. */
+/** The facts that say where the contact is written to: the latest email of the conversation, and its addresses. */
 type Reachable = { latest: { sender_email: string; reply_to: string | null }[]; addresses: string[] }
 
 /**

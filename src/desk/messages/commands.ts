@@ -28,7 +28,7 @@ import { getMessage, getWritten } from './queries'
 /** `locked_at` is the time of the change. */
 type TicketOfMessage = TicketOfEvent & { locked_at: string; last_message_id: string | null }
 
-/** What the caller says in a message. */
+/** The fields of a message that the caller gives. */
 type Written = Omit<NewMessage, 'after'> & Pick<MessageDraft, 'drafted_by'>
 
 /**

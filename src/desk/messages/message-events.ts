@@ -1,4 +1,4 @@
-/** What the events of a message tell, and those about what became of its email. */
+/** The data of the events of a message, and of those about what became of its email. */
 import type { Scope } from '../../base/scope'
 import { type EventType, publish } from '../../delivery/webhooks/publish'
 import type { Message } from './model'
@@ -31,7 +31,7 @@ export async function publishEmailEvents(scope: Scope, message_id: string, types
   )
 }
 
-/** What the events of a message tell. */
+/** The data of the events of a message. */
 export function eventData(message: Message, { id, code, subject }: TicketOfEvent) {
   return { ...message, ticket: { id, code, subject } }
 }

@@ -105,7 +105,7 @@ const email = text({ max: 254, rule: isEmailAddress, code: 'INVALID_EMAIL', faul
 
 export const EMPTY_BODY = 'must have text or an image'
 
-/** What a message of the team says, and to which addresses; a draft says the same. */
+/** The words of a message of the team, and its addresses; a draft has the same. */
 export const said = {
   body: text({
     max: 1_000_000,

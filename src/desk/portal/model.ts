@@ -1,5 +1,5 @@
 /**
- * What customers see and write. Each model is a list of its own, closed on purpose: a field that other rooms add to
+ * The models of customers. Each is a list of its own, closed on purpose: a field that other rooms add to
  * tickets, messages or files is not shown to customers.
  */
 import { Type } from '@sinclair/typebox'

@@ -116,7 +116,7 @@ export async function getWritten(scope: Scope, id: string): Promise<MyMessage> {
   return presentMine(organization_id, row!, true)
 }
 
-/** What somebody wrote on a ticket: by the addresses in its messages, and by the contacts in the timelines. */
+/** The writings of a person on a ticket: by the addresses in its messages, and by the contacts in the timelines. */
 type Written = { addresses: string[]; contact_ids: string[] }
 type Writers = { shown: Written; own: Written; timelines: string[] }
 
@@ -230,7 +230,7 @@ function isMine(scope: Scope, { own, timelines }: Writers): Fragment {
   return scope.sql`(m.direction = 'inbound' and ${isBy(scope, timelines, own)})`
 }
 
-/** Of an email only the new part is shown: what it quotes may name others. */
+/** An email shows only its new part: its quotations may name others. */
 function presentMine(organization_id: string, row: MessageRow, mine: boolean): MyMessage {
   const { id, reply_text, created_at } = row
   const direction = row.direction ?? 'outbound'

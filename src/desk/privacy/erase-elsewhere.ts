@@ -88,7 +88,7 @@ async function eraseFromTicket(scope: Scope, ticket_id: string, ids: string[]): 
       where organization_id = ${organization_id} and id = ${ticket_id} for no key update`,
   )
   await sql`update tickets set updated_at = ${time} where organization_id = ${organization_id} and id = ${ticket_id}`
-  // Of a hidden ticket nothing is told, and it has no search document.
+  // A hidden ticket is not told of, and has no search document.
   if (ticket?.is_hidden) return erased
   await rebuildSearch(scope, ticket_id)
   await publish(

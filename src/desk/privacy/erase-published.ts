@@ -18,7 +18,7 @@ const ABOUT_ONE = EVENTS.filter(
     ['ticket.created', 'ticket.updated', 'ticket.deleted', 'ticket.assigned', 'ticket.status_changed'].includes(type),
 )
 
-/** What events are looked for. */
+/** The events that are looked for. */
 type Sought = Pick<Traces, 'isIn' | 'ids' | 'contact_ids' | 'address_like'>
 
 /**

@@ -34,7 +34,7 @@ function eraseMessagesOf(scope: Scope, tickets: string[], erased: Erased): Promi
       order by id limit ${MESSAGES}`,
     async (rows) => {
       const ids = rows.map(({ id }) => id)
-      // Of the others the events of their tickets tell.
+      // The events of their tickets tell of the others.
       const moved = rows.filter(({ is_elsewhere }) => is_elsewhere)
       const events = moved.map(({ id, ticket_id }): NewEvent => {
         return { type: 'message.erased', data: { id, ticket: { id: ticket_id } } }

@@ -1,4 +1,4 @@
-/** What the export and the erasure of a person answer. */
+/** The answers of the export and the erasure of a person. */
 import { Type } from '@sinclair/typebox'
 import { LEDGER_OUTCOMES, SENDER_RULE_ACTIONS, TICKET_PRIORITIES, TICKET_STATUSES } from '../../base/db/schema'
 import { Day, Instant, orNull, TicketCode, Uuid } from '../../base/shapes/answers'

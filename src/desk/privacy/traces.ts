@@ -1,4 +1,4 @@
-/** What a person left behind: the ids of rows, and the address in any text. */
+/** The traces of a person: the ids of rows, and the address in any text. */
 import { domainToUnicode } from 'node:url'
 import { addressKey } from '../../base/address/email'
 import { ZERO_ID } from '../../base/db/columns'
@@ -43,7 +43,7 @@ export async function tracesOf(scope: Scope, contact_id: string): Promise<Traces
     ) as merged
     from contacts c where c.organization_id = ${organization_id} and c.id = ${contact_id}`
   if (!contact) {
-    // Of one that was merged this says which contact it is now.
+    // For one that was merged this says which contact it is now.
     await requirePath(scope, { contact_id })
     throw new ApiError('CONTACT_NOT_FOUND')
   }

@@ -131,9 +131,9 @@ export function startVector(prefix: string, limit: number) {
 
 /** A search as literals of a tsquery. */
 export type SearchQuery = {
-  /** What the index looks up. It may find more than `whole`. */
+  /** The words that the index looks up. It may find more than `whole`. */
   found: string
-  /** What a document must match. */
+  /** The words that a document must match. */
   whole: string
 }
 

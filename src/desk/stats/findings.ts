@@ -18,7 +18,7 @@ type Facts = {
   unparsed: number
 }
 
-/** What needs attention, errors first. */
+/** The matters that need attention, errors first. */
 export async function findingsOf(scope: Scope, waiting: Waiting): Promise<Finding[]> {
   const facts = await readFacts(scope)
   const found = [...stuck(waiting), ...ofFacts(facts, waiting)]

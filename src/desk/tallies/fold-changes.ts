@@ -11,7 +11,7 @@ type Counted = {
   counts: string
   /** The table of changes, with the same columns; its rows are only inserted and deleted. */
   changes: string
-  /** What is counted by, beside the organization. */
+  /** The columns that it is counted by, beside the organization. */
   columns: string[]
   /** The columns that are added up. */
   sums?: string[]

@@ -39,7 +39,7 @@ export async function changeTickets(scope: Scope, input: BulkChange, limit_ms = 
   for (const ticket of chosen) {
     const result = await changeOne(scope, ticket, input, left_ms)
     data.push(result)
-    // What one ticket waited for in vain is not waited for again.
+    // A lock that one ticket waited for in vain is not waited for again.
     left_ms = result.error?.code === 'SERVICE_UNAVAILABLE' ? 0 : ends_at - performance.now()
   }
   const count = (wanted: Result['result']) => data.filter(({ result }) => result === wanted).length

@@ -37,7 +37,7 @@ type Condition<Query extends TSchema> = {
   read?(given: string): Static<Query> | undefined
   /** Writes it as SQL that begins with `and`, on `tickets t`, whose id is given. */
   sql(scope: Scope, value: Static<Query>, id: Fragment): Fragment
-  /** What the SQL looks at: the row of the ticket, its id alone, its labels, or the words of its search document. */
+  /** The part that the SQL looks at: the row of the ticket, its id alone, its labels, or its search document. */
   asks: Asks
   /**
    * Gives lists of facets of the search document (`desk/search/words.ts`): the ticket has one of each list.

@@ -52,7 +52,7 @@ type Request = Pick<TicketToInsert, 'scope' | 'id' | 'traceparent'> & {
 }
 
 /**
- * What became of a request: refused, or a ticket. It has no row when it was left out, or when its contact is missing.
+ * The outcome of a request: refused, or a ticket. It has no row when it was left out, or when its contact is missing.
  */
 type Outcome = ApiError | { ticket: TicketToInsert; row: Inserted | undefined }
 

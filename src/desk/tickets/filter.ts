@@ -9,7 +9,7 @@ export type Selection = {
   matching: Fragment
   /** The ticket's id as a column. */
   id: Fragment
-  /** What the list is sorted by: another column, or `id` itself. Ties are broken by id in the same direction. */
+  /** The column of the order: another one, or `id` itself. Ties are broken by id in the same direction. */
   sort_key: Fragment
 } & Order
 

@@ -164,7 +164,7 @@ function sortLabels(scope: Scope, filter: TicketFilter & Conditions, selected: S
   }
 }
 
-/** What `nearOrSorted` reads of. */
+/** The selection that `nearOrSorted` reads. */
 type Source = {
   /** Tells if so few tickets match that they are sorted. */
   areFew(): Promise<boolean>
@@ -176,7 +176,7 @@ type Source = {
   asking: Fragment
   /** A statement for all that match, with the columns `id`, `updated_at` and `priority`. */
   all(): Fragment
-  /** What is known of the number of tickets, after the question if they are few. */
+  /** The number of tickets as far as it is known, after the question if they are few. */
   counted?(): Pick<Found, 'total' | 'is_part'>
 }
 

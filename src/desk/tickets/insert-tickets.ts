@@ -32,13 +32,13 @@ export type TicketToInsert = Pick<Ticket, 'id' | 'subject' | 'priority' | 'custo
   traceparent: string | null
 }
 
-/** What the database makes of a ticket that is written, and its first message. */
+/** The row that the database makes of a written ticket, and its first message. */
 export type Inserted = Pick<Ticket, 'created_at' | 'updated_at'> & {
   company_id: string | null
   message: Message | undefined
 }
 
-/** What to do about tickets whose contact, or one of whose labels, others have locked. */
+/** The deed about tickets whose contact, or one of whose labels, others have locked. */
 type LockedRows = 'wait' | 'leave out'
 
 /** Rows that tickets name and that are locked for them: contacts with their companies, and labels. */

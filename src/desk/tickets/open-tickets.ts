@@ -27,7 +27,7 @@ export type OpenedTicket = {
 
 const GONE = 'a contact was deleted or merged meanwhile'
 
-/** What the code and the search document of a ticket need of its organization. */
+/** The facts of its organization that the code and the search document of a ticket need. */
 type Naming = { contact_id: string | null; prefix: string; organization_number: number }
 
 /** A ticket that was opened, and the time of it. */

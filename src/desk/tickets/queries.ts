@@ -16,7 +16,7 @@ import { fields, present, type TicketRow, withNames } from './row'
 type RowWithMessages = TicketRow & {
   /** The first ones: more than `FEW_ENTRIES` are not all. */
   time_entries: TicketTimeEntry[] | null
-  /** Of all messages, in bytes, null without any. When it is too large, the row has no messages. */
+  /** The size of all messages, in bytes, null without any. When it is too large, the row has no messages. */
   size: number | null
   messages: MessageRow[] | null
 }

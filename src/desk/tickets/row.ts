@@ -3,7 +3,7 @@ import type { Fragment } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
 import type { Ticket } from './model'
 
-/** What a ticket refers to. A name counts only beside its id. */
+/** The things that a ticket refers to. A name counts only beside its id. */
 export type TicketNames = Pick<Ticket, 'labels'> & {
   contact_id: string | null
   contact_name: string

@@ -106,7 +106,7 @@ export function wayOfSearch(scope: Scope, filter: Conditions, selected: Selectio
   })
 }
 
-/** What was found up to the cap of totals: how many, if the look ended there, and the ids when they are all. */
+/** The matches up to the cap of totals: how many, if the look ended there, and the ids when they are all. */
 type FirstMatches = { hits: number; is_ended: boolean; ids: string[] | null }
 
 /** Tells if all tickets that the index finds match: nothing of them is asked that is no word there. */

@@ -40,7 +40,7 @@ export type TimeEntry = typeof TimeEntry.static
 export const TicketTimeEntry = Type.Omit(TimeEntry, ['ticket'])
 export type TicketTimeEntry = typeof TicketTimeEntry.static
 
-/** What may be said of work besides how long it took. */
+/** Facts of work besides how long it took. */
 export const WorkFields = {
   description: optional(description),
   billable: optional(flag()),

@@ -56,7 +56,7 @@ function sumsOfDays(scope: Scope, period: Period): Fragment {
 type Group = {
   /** How the response shows the key. */
   label(sql: Sql): Fragment
-  /** What `label` needs beside the sums. */
+  /** Columns that `label` needs beside the sums. */
   names(scope: Scope): Fragment
 }
 

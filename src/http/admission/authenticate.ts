@@ -71,7 +71,7 @@ export async function admitAgain(request: Request, scope: Scope): Promise<Scope>
 
 type Admission = Declaration & { permission: Permission | Standing }
 
-/** What a request asks for, before it is known to be well formed. */
+/** The wishes of a request, before it is known to be well formed. */
 type Asked = { query: unknown; body: unknown }
 
 async function admit(request: Request, route: string, admission: Admission, asked: Asked): Promise<Scope> {

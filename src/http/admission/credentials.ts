@@ -53,7 +53,7 @@ async function mayLookUp({ address }: RequestState): Promise<boolean> {
 }
 
 /**
- * What requests are counted by: their caller, or the address of those who have no valid credential. Sessions of an
+ * The counters of requests: their caller, or the address of those who have no valid credential. Sessions of an
  * identity provider count by themselves: who has the provider must not use up what the person has in other
  * organizations. A token whose session was ended counts for the address: who stole it must not use up what is the
  * person's.

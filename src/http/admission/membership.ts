@@ -48,13 +48,13 @@ export async function getMembership(
   return membership
 }
 
-/** What an access token says of its session: null for a token of a release without sessions. */
+/** The session of an access token: null for a token of a release without sessions. */
 export type TokenOfUser = { id: string; session_id: string | null; issued_at_s: number }
 
-/** What is known of a session that goes on. */
+/** The facts of a session that goes on. */
 type Session = {
   has_second_factor: boolean
-  /** Of a session that began at an identity provider: the organization of it. */
+  /** The organization of a session that began at an identity provider. */
   provider_organization_id: string | null
 }
 

@@ -11,7 +11,7 @@ const LEASE_MS = 45_000
 const RENEW_MS = 15_000
 const RETRY_AFTER_S = 15
 
-/** What is counted, and how many may be open. */
+/** A kind of counted streams, and how many may be open. */
 type Bound = { name: string; most: number }
 
 const open = new Map<string, Set<string>>()

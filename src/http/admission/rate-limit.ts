@@ -35,7 +35,7 @@ const CUSTOMER_POSTS = 10
 /** The setting that limits a caller. */
 type Setting = 'RATE_LIMIT_PER_MINUTE' | 'SESSION_RATE_LIMIT_PER_MINUTE'
 
-/** What requests are counted by, and the setting that limits it. */
+/** The key that requests are counted by, and the setting that limits it. */
 export type Counted = { key: string; setting: Setting }
 
 /** Takes a request off the count, and shows that in the headers of its answer. */

@@ -11,7 +11,7 @@ import { listeningSockets, steerConnections } from '../../base/net/steer'
 /** A certificate chain and its key, both in PEM. */
 type Certificate = { cert: string; key: string }
 
-/** What the listener needs of the app. */
+/** The parts of the app that the listener needs. */
 type App = {
   listen(options: object): unknown
   server: Server | null

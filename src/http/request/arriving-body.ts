@@ -6,7 +6,7 @@ import { config } from '../../base/config'
 import { ApiError } from '../../base/errors'
 
 /**
- * What an upload takes of memory, however large it is, because it is stored while it arrives: 100 of 24 MB at once took
+ * The memory of an upload, however large it is, because it is stored while it arrives: 100 of 24 MB at once took
  * 2.5 MB each.
  */
 const STREAMED_BYTES = 2 * 1024 * 1024

@@ -1,4 +1,4 @@
-/** What customers are shown: the tickets of their token, and nothing else. */
+/** The tickets that customers are shown: those of their token, and nothing else. */
 import type { Fragment } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
 import { requireCustomer } from './permissions'

@@ -4,7 +4,7 @@
  * did nothing else. Counting takes 10 to 30 ms.
  */
 
-/** What a scan finds. */
+/** The result of a scan. */
 type JsonScan =
   | { fault: 'too deep' | 'too many values' }
   | {

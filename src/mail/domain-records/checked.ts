@@ -1,9 +1,9 @@
-/** What a check of a DNS record tells. */
+/** The result of a check of a DNS record. */
 
 /** `unknown`: DNS does not tell now. `left`: it is not for the service to say what it should be. */
 export type State = 'ok' | 'missing' | 'differs' | 'unknown' | 'left'
 
-/** Of a domain of mailboxes. */
+/** The records of a domain of mailboxes. */
 export type MailRecord = Checked & { type: 'MX' | 'TXT'; purpose: 'MX' | 'SPF' | 'DKIM' | 'DMARC' }
 
 /** A record as it should be, and what was found. */
@@ -14,8 +14,8 @@ export type Checked = {
   value: string | null
   purpose: 'MX' | 'SPF' | 'DKIM' | 'DMARC' | 'address' | 'PTR'
   state: State
-  /** What the domain publishes for this purpose; null when that is not known. */
+  /** The record that the domain publishes for this purpose; null when that is not known. */
   found: string[] | null
-  /** What is wrong, or why it is right. */
+  /** The fault, or why it is right. */
   note: string
 }

@@ -7,7 +7,7 @@ import type { MailRecord } from './checked'
 import { ask } from './lookups'
 import type { MailDomain } from './mail-domains'
 
-/** What providers tell their customers to write: their servers send from other addresses than they listen at. */
+/** Includes that providers tell their customers to write: their servers send from others than they listen at. */
 const PROVIDERS: [host: RegExp, mechanism: string][] = [
   [/(^|\.)(gmail|google|googlemail)\.com$/i, 'include:_spf.google.com'],
   [/(^|\.)(office365|outlook)\.com$/i, 'include:spf.protection.outlook.com'],

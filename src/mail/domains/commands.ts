@@ -87,7 +87,7 @@ async function insertDomain({ sql, organization_id }: Scope, domain: string): Pr
   return row?.id
 }
 
-/** What the operator has allowed stays allowed when DNS confirms it. */
+/** A domain that the operator has allowed stays allowed when DNS confirms it. */
 async function markVerified({ sql, organization_id }: Scope, id: string, by: 'dns' | 'operator'): Promise<void> {
   await sql`
     update domains set verified_at = now(), verified_by = ${by}

@@ -53,7 +53,7 @@ export async function openOriginal({ sql, organization_id }: Scope, id: string):
   if (!row?.storage_key) throw new ApiError('INBOUND_MESSAGE_NOT_FOUND')
   const { storage_key, size } = row
   row.scans.toSorted().forEach(requireClean)
-  // What was held has no files, and what was removed none any more.
+  // Mail that was held has no files, and mail that was removed none any more.
   requireClean(await scanNow(() => storage().open(storage_key), size))
   return storage().open(storage_key)
 }

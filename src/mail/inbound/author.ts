@@ -56,7 +56,7 @@ export async function withSenders(scope: Scope, mails: InboundMail[]): Promise<I
   })
 }
 
-/** What the organization knows of an address: it is a mailbox, or the address of an active member. */
+/** The meaning of an address for the organization: it is a mailbox, or the address of an active member. */
 type Known = { key: string; is_mailbox: boolean; member: Omit<Member, 'type'> | null }
 
 /** @returns what is known, by the keys of the addresses as given, with their `+tag` */

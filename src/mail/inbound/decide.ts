@@ -23,7 +23,7 @@ import { findThreads, type Thread } from './thread'
 import { type Trust, trustIn } from './trust'
 
 /**
- * What the Message-ID of a message is: its own; one that its sender gave to another text of the same date; or one of
+ * The kind of a message's Message-ID: its own; one that its sender gave to another text of the same date; or one of
  * ours, under which others wrote it, and which leads nowhere.
  */
 type IdUse = 'own' | 'repeated' | 'copied'
@@ -35,10 +35,10 @@ type Becomes =
   | ({ outcome: 'message'; trust: Trust; id_use: IdUse } & Thread)
   | { outcome: 'ticket' | 'unparsed'; rule: 'new'; trust: Trust; id_use: IdUse }
 
-/** What a message becomes, and who said if it is spam. */
+/** The fate of a message, and who said if it is spam. */
 export type Decision = Becomes & { spam_by: (typeof SPAM_JUDGES)[number] | null }
 
-/** What was read about a message before it is decided on. */
+/** The facts that were read about a message before it is decided on. */
 type Findings = { filed: Filed | undefined; is_letter: boolean; trust: Trust; thread: Thread | undefined }
 
 /** Decides on one message. */
@@ -76,7 +76,7 @@ export async function decideAll(scope: Scope, mails: InboundMail[]): Promise<Dec
     mails.map(async (mail, place) => {
       const known = filed.get(place)
       const becomes = await decideOne(scope, mail, {
-        // What is released was held under its fingerprint, so that nobody has seen it.
+        // Released mail was held under its fingerprint, so that nobody has seen it.
         filed: mail.is_released && known ? 'with another text' : known,
         is_letter: letters.has(place),
         trust: trusts[place]!,

@@ -115,7 +115,7 @@ function unrelatedOf(filings: Filing[]): Filing[] {
   })
 }
 
-/** What deliveries of a message, and messages of its conversation, have in common. */
+/** The common key of deliveries of a message, and of messages of its conversation. */
 function namesOf({ headers, fingerprint }: InboundMail): string[] {
   const { message_id, in_reply_to, references } = headers
   return [message_id ?? fingerprint.text, ...endsOf([...in_reply_to, ...references], MAX_ANCESTORS)]

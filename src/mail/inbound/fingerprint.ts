@@ -59,7 +59,7 @@ export function fingerprintOf(
   }
 }
 
-/** What is compared of a message. */
+/** The parts of a message that are compared. */
 type Asked = {
   id: string
   fingerprint: Fingerprint
@@ -117,7 +117,7 @@ async function compare({ fingerprint, headers, content }: Asked, found: Found): 
   return is_dated ? 'again' : null
 }
 
-/** What a fingerprint becomes that is filed once more: it gets the words of the message. */
+/** The fingerprint of a message that is filed once more: it gets the words of the message. */
 export function mergeFingerprints({ sql }: Pick<Scope, 'sql'>): Fragment {
   return sql`
     on conflict (organization_id, fingerprint) do update set inbound_message_id = excluded.inbound_message_id,

@@ -12,7 +12,7 @@ type FloodLimits = {
   most_sums: number
 }
 
-/** What was not told one by one. `source` is null for many sources that were added up. */
+/** Refusals that were not told one by one. `source` is null for many sources that were added up. */
 export type FloodSum = { source: string | null; count: number; counts: Record<string, number> }
 
 /** Different texts that a sum counts apart; others count as `other`. */

@@ -43,7 +43,7 @@ export type InboundMail = LedgerEntry & {
   sender_source: SenderSource
   /** The member of the organization whose address is in From; null when it is nobody's of them. */
   member: Member | null
-  /** What the member passes on is the mail of a customer, and the member's words are a note about it. */
+  /** Mail that the member passes on is that of a customer, and the member's words are a note about it. */
   passed_on: { by: Member; note: string; note_html: string } | null
   /** From is an address of a mailbox of the organization. */
   is_from_mailbox: boolean
@@ -56,13 +56,13 @@ export type InboundMail = LedgerEntry & {
   fingerprint: Fingerprint
   /** True when the sender is proven, false when From is forged, null when nobody can tell, or it was not checked. */
   sender_verified: boolean | null
-  /** What a proven sender has written. */
+  /** The part that a proven sender has written. */
   proof: Proof
   /** Null: not checked. */
   authentication: Authentication | null
   /** DNS could not tell who wrote it, for a passing reason: it may do no more than forged mail. */
   is_undecided: boolean
-  /** What a judge says of it; null without one. */
+  /** The verdict of a judge; null without one. */
   spam: SpamVerdict | null
   /** Somebody released it: it is filed whatever it is. */
   is_released: boolean
@@ -121,7 +121,7 @@ export async function withCheckedSender(mail: InboundMail): Promise<InboundMail>
     checkSender({ raw, from, envelope_sender, delivery }),
     is_released ? null : judgeSpam({ raw, recipient, envelope_sender, delivery }),
   ])
-  // What proves From proves nobody else.
+  // A proof of From proves nobody else.
   const is_from = sender !== undefined && sender.email === from
   const sender_verified = verdict.sender_verified === true && !is_from ? null : verdict.sender_verified
   return { ...mail, ...verdict, spam, sender_verified, is_undecided: verdict.is_undecided && delivery !== null }

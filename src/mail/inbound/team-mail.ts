@@ -96,7 +96,7 @@ export async function addNoteOf(
  */
 export function mayBeAnswerOfTeam(mail: InboundMail, decision: Decision): boolean {
   if (decision.outcome !== 'message' || decision.anchor !== 'issued' || mail.passed_on) return false
-  // Of an answer that comes with several texts the first one went out.
+  // The first text of an answer that comes with several went out.
   if (decision.id_use !== 'own') return false
   if (mail.member === null || mail.sender_verified !== true || mail.content?.auto_reply !== false) return false
   return isAnchoredBySender(mail, decision)

@@ -43,7 +43,7 @@ const FORGED: Trust = {
  */
 export type SenderSource = 'from' | 'list' | 'elsewhere'
 
-/** What mail may do whose sender stands in a field that no check covers, so that nobody poses as a customer there. */
+/** The rights of mail whose sender stands in a field that no check covers, so that nobody poses as a customer there. */
 const BORROWED: Record<Exclude<SenderSource, 'from'>, Partial<Trust>> = {
   list: { threads_by_foreign_ids: true, threads_by_code: false, adds: { issued: 'listed', foreign: 'listed' } },
   elsewhere: {

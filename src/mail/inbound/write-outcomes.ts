@@ -19,7 +19,7 @@ const MAX_LEDGER_SUBJECT = 1000
 /** Addresses of To and Cc that the ledger keeps. */
 const MAX_RECIPIENTS = 50
 
-/** What an outcome counts as; all others are `mail_others`. */
+/** The figure that an outcome counts as; all others are `mail_others`. */
 const FIGURE: Partial<Record<Decision['outcome'], Figure>> = {
   ticket: 'mail_tickets',
   unparsed: 'mail_tickets',

@@ -6,12 +6,12 @@ import { ApiError, fieldError } from '../../base/errors'
 
 /** Fields of a form. A provider sends some 20. */
 const MAX_FIELDS = 100
-/** Of every field but the email. */
+/** The most of every field but the email. */
 const MAX_FIELD_BYTES = 65_536
 /** Bytes that the parser gets at once: between two pieces other requests have their turn. */
 const PIECE_BYTES = 16_384
 
-/** What is kept of a form: the texts of fields that were asked for, and the bytes of the email. */
+/** The parts of a form that are kept: the texts of fields that were asked for, and the bytes of the email. */
 export type Form = { fields: Map<string, string[]>; original: Uint8Array | undefined }
 
 type Wanted = {

@@ -35,7 +35,7 @@ export const RawEnvelope = query({
 })
 export type RawEnvelope = typeof RawEnvelope.static
 
-/** What is wrong with a signing key for a provider; undefined when it is right. */
+/** The fault of a signing key for a provider; undefined when it is right. */
 export function faultOfKey({ provider, signing_key }: NewInlet): string | undefined {
   if (provider === 'mailgun') return signing_key ? undefined : 'is required: the HTTP webhook signing key'
   if (provider === 'sendgrid') {

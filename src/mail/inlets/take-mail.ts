@@ -42,7 +42,7 @@ const READERS: Record<(typeof INLET_PROVIDERS)[number], (posted: Posted) => Prom
 
 /** The longest address that an SMTP path can hold (RFC 5321). */
 const MAX_ADDRESS = 320
-/** Of a name in HELO. */
+/** The most of a name in HELO. */
 const MAX_HELO = 300
 
 let findRefusal: ReturnType<typeof checkCapacity> | undefined

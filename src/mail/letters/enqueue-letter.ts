@@ -7,7 +7,7 @@ import type { LetterText } from './letter-texts'
 import type { Way } from './ways'
 
 type NewLetter = {
-  /** What it is about, such as an invitation: `withdrawLetters` finds it by this id. */
+  /** Its subject, such as an invitation: `withdrawLetters` finds it by this id. */
   about_id: string
   recipient: string
   /** A letter whose link is not valid any more does not go out. */

@@ -25,7 +25,7 @@ import { isOwnMailbox } from './ways'
 
 type Letter = { id: string; mailbox_id: string | null; recipient: string; sealed_text: string }
 type Sender = { smtp: MailboxSmtp; from: MailAddress; dkim?: DkimSigner | null; options: SendOptions }
-/** What became of an attempt. `heard` tells about the server. */
+/** The outcome of an attempt. `heard` tells about the server. */
 type Result = { status: 'sent' | 'failed' | 'queued'; heard: Heard; reply_code?: number | null }
 
 const HELD: Result = { status: 'queued', heard: { lane: 'held' } }

@@ -34,7 +34,7 @@ export async function requireWay(scope: Scope): Promise<Way> {
 
 /**
  * Tells whether an email is the address of a mailbox of the organization, or of another one that the person belongs to.
- * What is sent there becomes a ticket, which many people read, so letters do not go there. A mailbox of others
+ * Mail that is sent there becomes a ticket, which many people read, so letters do not go there. A mailbox of others
  * withholds nothing: they would lock people out by making one with their addresses. An organization that made the
  * account without the person is one of these: the person has set no password through a link, or is also a member of an
  * organization without such a mailbox. A letter that leaves and comes in at a mailbox is dropped (`findLetters`).

@@ -32,7 +32,7 @@ export type Email = {
   verp: boolean | null
   /** Password and private key are encrypted. */
   smtp: (Omit<MailboxSmtp, 'password' | 'tokens'> & { password: string | null }) | null
-  /** Of the settings for tokens; null: it signs in without them. */
+  /** The settings for tokens; null: it signs in without them. */
   sign_in_version: string | null
   dkim: DkimSigner | null
 }
@@ -81,7 +81,7 @@ export async function readRecipients({ sql, organization_id }: Scope, id: string
     order by position`
 }
 
-/** What keeps the files of a message from being sent: `infected`, `pending`, or null. @param id of the message */
+/** Keeps the files of a message from being sent: `infected`, `pending`, or null. @param id of the message */
 export async function readFilesFault({ sql, organization_id }: Scope, id: string): Promise<Scan | null> {
   const rows = await sql<{ scan: Scan | null }[]>`
     select distinct scan from attachments where organization_id = ${organization_id} and message_id = ${id}`

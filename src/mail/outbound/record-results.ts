@@ -23,7 +23,7 @@ for (const status of ['sent', 'failed']) recipients.inc({ status }, 0)
 /** The outcome of an attempt for one recipient. */
 export type RecipientResult = { position: number; status: 'sent' | 'failed' | 'queued'; error: string | null }
 
-/** What a server said to an attempt. */
+/** The answer of a server to an attempt. */
 type Said = {
   /** Attempts that were used, with this one. */
   attempts: number

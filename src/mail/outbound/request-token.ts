@@ -41,7 +41,7 @@ const USED_S = 3600
 /** No token is used in the last minute of its life. */
 const LEFT_S = 60
 const MOST_USED_S = 86_400
-/** What can stand in a header: nothing that would end it. A longer one makes too long a line for servers. */
+/** Characters that can stand in a header: none would end it. A longer one makes too long a line for servers. */
 const TOKEN = /^[\x21-\x7e]{1,8192}$/
 const DETAIL_LENGTH = 300
 

@@ -10,7 +10,7 @@ import type { MailboxSmtp } from './settings'
 export type DeliveryRefusal = { address: string; code: number; response: string; is_permanent: boolean }
 
 /**
- * What a failure means:
+ * The meaning of a failure:
  * - `refused`: a 5xx reply to the message. Another try would end the same way.
  * - `put off`: a 4xx reply to the message, from a server that works.
  * - `at fault`: the mailbox cannot send: name, connection, TLS, greeting, sign-in, or the server says so.
@@ -129,7 +129,7 @@ function verdictOn(failure: SmtpFailure, response: string, is_at_data: boolean):
   return is_at_data && responseCode !== 421 ? 'broken' : 'at fault'
 }
 
-/** What a failed hand-over says about the mailbox that sends. */
+/** The meaning of a failed hand-over for the mailbox that sends. */
 export function heardFrom({ verdict, response }: SendError): Heard {
   if (verdict === 'at fault') return { lane: 'at fault', error: response }
   if (verdict === 'broken') return { lane: 'in doubt', error: response }
@@ -141,7 +141,7 @@ export class PortError extends Error {
   override readonly message = 'the server has a port that may not be reached: only 25, 465, 587 and 2525 may'
 }
 
-/** What went wrong, without the words of a port that is no mail server. */
+/** The fault, without the words of a port that is no mail server. */
 const FAULTS = {
   connect: 'connect: the server cannot be connected to, or closed the connection',
   tls: 'tls: TLS with the server failed, or its certificate is not valid for it',

@@ -83,7 +83,7 @@ type Attempt = {
   wait_s?: number
 }
 
-/** What the server said, as it is kept. Of a refusal the words stand with the recipient. */
+/** The words of the server, as they are kept. Those of a refusal stand with the recipient. */
 function saidOf({ results, heard, server_message_id, response }: Attempt, attempts: number) {
   if (heard.lane === 'held' || heard.lane === 'not tried') return undefined
   const refusal = results.find(({ error }) => error !== null)?.error

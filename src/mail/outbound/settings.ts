@@ -21,7 +21,7 @@ export type TokenSource = {
   version: string
   /** Gives a token. @param refused one that the server has refused: another one is fetched @throws TokenError */
   get: (refused?: string) => Promise<string>
-  /** What was sent to sign in lately. */
+  /** The credentials that were sent lately. */
   sent: string[]
 }
 

@@ -9,7 +9,7 @@ type Reply = { status: number; response: string }
 type Session = { auth: { user?: string }; sendCommand: (command: string) => Promise<Reply> }
 type Place = { host: string; port: number; hostname?: string }
 
-/** What the server says when a token is wrong or over. */
+/** The words of the server when a token is wrong or over. */
 const REFUSED = [334, 535]
 const SENT_MOST = 4
 

@@ -31,7 +31,7 @@ type Body = { text: string | null; html: string | null }
 /** Classes with which mail programs mark the signature in HTML. */
 const SIGNATURE = /\bclass=["']?(?:gmail_signature|moz-signature)\b/i
 
-/** What newsletters say to programs without HTML is short. */
+/** The text that newsletters have for programs without HTML is short. */
 const MAX_NOTICE = 500
 /** Length of the HTML that is searched for the words of such a text. */
 const MAX_PAGE = 50_000

@@ -23,7 +23,7 @@ const ANSWERS: Record<string, string> = {
   DELEGATED: 'Delegated',
 }
 
-/** What HTML shows nothing of. Each part ends at the next `<` or at the end: the time grows with the length alone. */
+/** Parts that HTML does not show. Each ends at the next `<` or at the end: the time grows with the length alone. */
 const NOTHING_SEEN = /<style\b[\s\S]*?(?:<\/style>|$)|<[^<>]*>|&nbsp;/gi
 
 /** True for the part that holds an emoji of Gmail (developers.google.com/workspace/gmail/reactions/format). */

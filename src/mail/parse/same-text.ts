@@ -7,7 +7,7 @@ export type Returning = {
   text: string
   /** It came by a list, or by a forwarder that keeps our From: they add words to it. */
   may_have_more: boolean
-  /** What we sent, as HTML. */
+  /** The HTML that we sent. */
   sent: string[]
 }
 

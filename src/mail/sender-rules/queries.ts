@@ -7,7 +7,7 @@ import { type Page, page } from '../../base/shapes/page'
 import type { Paging } from '../../base/shapes/query'
 import type { SenderRule as Shown } from './model'
 
-/** What a rule says of a message. */
+/** The verdict of a rule on a message. */
 export type SenderRule = (typeof SENDER_RULE_ACTIONS)[number]
 
 /** Lists the sender rules of the organization, newest first. */

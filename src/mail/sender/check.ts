@@ -37,7 +37,7 @@ const BODY_LIMIT_MS = 3000
 const MAX_HEADER_BYTES = 262_144
 
 /**
- * What the sender is proven to have written: the whole message, which a server of the domain of From sent here, or the
+ * The proven part of what the sender wrote: the whole message, which a server of the domain of From sent here, or the
  * fields that each signature of that domain covers. Whoever got a signed message can add others and send it on.
  */
 export type Proof = 'whole message' | string[][]

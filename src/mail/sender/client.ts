@@ -4,7 +4,7 @@ import { isInNetworks, toNetwork } from '../../base/address/networks'
 import { config } from '../../base/config'
 import type { HeaderField } from '../../base/mime/headers'
 
-/** What SMTP says of the delivery of a message. */
+/** The words of SMTP about the delivery of a message. */
 export type Delivery = {
   /** The address that connected, or that a relay named by XCLIENT. */
   remote_address: string
@@ -29,7 +29,7 @@ type Handover = {
 
 /** Relays of one operator that a message passes one after the other. */
 const MOST_RELAYS = 10
-/** Of a Received field. */
+/** The most of a Received field. */
 const MAX_FIELD = 2000
 
 /**

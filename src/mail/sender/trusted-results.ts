@@ -10,7 +10,7 @@ export type Judgement = { sender_verified: boolean | null; authentication: Authe
 /** `spf_domain`: of the envelope sender, when SPF is a pass. */
 type TrustedResults = { judgement: Judgement; spf_domain: string | undefined }
 
-/** Of an Authentication-Results field. */
+/** The most of an Authentication-Results field. */
 const MAX_FIELD = 10_000
 
 /**

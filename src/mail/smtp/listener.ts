@@ -176,7 +176,7 @@ export class SmtpListener {
     return isInNetworks(address, this.#options.relays ?? [])
   }
 
-  /** What has all connections that it may have. A network gets a quarter of all, or as many as one address. */
+  /** Clients with all connections that they may have. A network gets a quarter of all, or as many as one address. */
   #findCrowd(address: string): 'address' | 'network' | undefined {
     const { max_clients, max_clients_per_address: most } = this.#options
     if (this.#clients.count(address) >= most) return 'address'

@@ -49,18 +49,18 @@ export type RefusedRecipient = {
   mailbox_id?: string
 }
 
-/** What a command was refused with, for figures and the log. Holds no address of a person. */
+/** A refused command, for figures and the log. Holds no address of a person. */
 export type SmtpRefusalNote = {
   code: number
   /** Such as `5.1.1` (RFC 3463); null where SMTP has none, as before the greeting. */
   enhanced_code: string | null
   command: SmtpCommand
   reason: RefusalReason
-  /** What was wrong with a PROXY header. */
+  /** The fault of a PROXY header. */
   detail?: string
   /** The address that counts as the client's. */
   remote_address: string
-  /** What the client called itself; any text without control characters. */
+  /** The name that the client gave itself; any text without control characters. */
   helo: string | null
   tls: boolean
   recipient_domain?: string
@@ -76,7 +76,7 @@ export type RefusedMail = {
   sender: string
   /** Those that were refused, as RCPT named them. */
   recipients: string[]
-  /** What the client was told: the first line, with its code. */
+  /** The first line that the client was told, with its code. */
   reply: string
 }
 
@@ -98,7 +98,7 @@ const COMMANDS = [
 ] as const
 export type SmtpCommand = (typeof COMMANDS)[number] | 'connect' | 'other'
 
-/** What replies say, ours and the library's, in this order. */
+/** Words of replies, ours and the library's, in this order. */
 const TEXTS: [RegExp, RefusalReason][] = [
   [/^550 .*No such mailbox/, 'unknown_mailbox'],
   [/^552/, 'too_large'],
@@ -132,7 +132,7 @@ export function commandOf(line: string): SmtpCommand {
   return COMMANDS.find((command) => command === verb) ?? 'other'
 }
 
-/** What a reason means, and how much it matters. Sessions that end without a message are of no interest. */
+/** The meaning of a reason, and how much it matters. Sessions that end without a message are of no interest. */
 export function explainReason({ reason, has_message }: SmtpRefusalNote): {
   level: 'debug' | 'info' | 'warn'
   text: string
@@ -142,7 +142,7 @@ export function explainReason({ reason, has_message }: SmtpRefusalNote): {
   return { level: is_usual ? 'debug' : level, text }
 }
 
-/** What a session says about its client and its message. It has hardly any field before the greeting. */
+/** The words of a session about its client and its message. It has hardly any field before the greeting. */
 export function noteOf(session: Partial<SMTPServerSession>): Pick<SmtpRefusalNote, 'helo' | 'tls' | 'has_message'> {
   return {
     helo: session.hostNameAppearsAs ? session.hostNameAppearsAs.slice(0, 100) : null,

@@ -7,7 +7,7 @@ import { type Delivery, findHandover } from '../sender/client'
 import { readRelayVerdict } from './relay-verdict'
 import { askRspamd } from './rspamd'
 
-/** What a judge says of a message. */
+/** The verdict of a judge on a message. */
 export type SpamVerdict = {
   is_spam: boolean
   /** As the judge counts; null when it gives no number. */

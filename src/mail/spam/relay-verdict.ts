@@ -7,7 +7,7 @@ import type { HeaderField } from '../../base/mime/headers'
 
 type Said = { is_spam: boolean; score: number | null }
 
-/** Of a field. */
+/** The most of a field. */
 const MAX_FIELD = 10_000
 
 const READERS: Record<string, (text: string) => Said | undefined> = {

@@ -6,7 +6,7 @@ import { LRUCache } from 'lru-cache'
 import { log, safeError } from '../../base/log'
 
 const TIMEOUT_MS = 5000
-/** Of an answer, which lists some 100 symbols. */
+/** The most of an answer, which lists some 100 symbols. */
 const MOST_BYTES = 1_000_000
 /** Actions that say that mail is spam. `soft reject` and `greylist` ask for another try, which comes too late. */
 const SPAM = ['add header', 'rewrite subject', 'reject']
@@ -52,7 +52,7 @@ async function ask(url: string, { raw, recipient, envelope_sender, client }: Que
   if (!response.ok) throw new Error(`rspamd answered ${response.status}`)
   const answer: unknown = JSON.parse(await readText(response))
   const { action, score, is_skipped } = (answer ?? {}) as Record<string, unknown>
-  // What a filter before all others decides, it calls skipped, too.
+  // Mail on which a filter before all others decides is called skipped, too.
   if (is_skipped === true && action === 'no action') return null
   if (typeof action !== 'string' || typeof score !== 'number' || !Number.isFinite(score)) {
     throw new Error('rspamd answered something else than a result')

@@ -37,7 +37,7 @@ import { tryStoredSecrets } from './try-secrets'
 
 const WHAT = 'the backup'
 
-/** What the operator is told of a backup. */
+/** The report to the operator about a backup. */
 type Made = { folder: string; migration: string; tables: number; rows: number; files: number; file_bytes: number }
 
 type Snapshot = Pick<Manifest, 'migration' | 'migrations' | 'created_at' | 'postgresql' | 'tables' | 'sequences'>

@@ -26,7 +26,7 @@ const WHAT = 'the export'
 /** Files to copy, as the snapshot names them: a line for each, with its name in the export and its key in the store. */
 const NAMES = 'files.names'
 
-/** What the operator is told of an export. */
+/** The report to the operator about an export. */
 type Exported = {
   folder: string
   rows: Record<string, number>

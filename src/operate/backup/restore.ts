@@ -30,7 +30,7 @@ const MODE = 'isolation level read committed'
 /** A database as `openAsItIs` names it. */
 type Target = Parameters<typeof migrateDatabase>[0]
 
-/** What the operator is told of a backup that was read. */
+/** The report to the operator about a backup that was read. */
 type Checked = Pick<Manifest, 'created_at' | 'release' | 'migration'> & { tables: number; rows: number; files: number }
 
 /** Reads a whole backup and changes nothing. @throws BackupError when a byte of it is not as it was written */

@@ -64,7 +64,7 @@ export async function backupStatus(): Promise<BackupStatus> {
   }
 }
 
-/** What is no longer kept is not proven. */
+/** A moment that is no longer kept is not proven. */
 function laterOf(proven_since: string | undefined, from: string | undefined): string | null {
   if (!proven_since || !from) return null
   return proven_since > from ? proven_since : from

@@ -49,7 +49,7 @@ export async function copyWhole(
   return { id, started_at, ended_at: new Date().toISOString(), parts: 0, bytes: 0, key, ...copied }
 }
 
-/** What the manifest says of a copy of the database. */
+/** The entry of the manifest about a copy of the database. */
 type Copied = Required<Pick<Base, 'ended_at' | 'log' | 'parts' | 'bytes'>>
 
 /** Makes a base copy. Its files are in the target when it resolves; the manifest does not name it yet. */

@@ -52,13 +52,13 @@ const Manifest = Type.Object({
   release: Type.String(),
   /** Fingerprint of SECRET_KEY. */
   key: Type.String(),
-  /** Of the embedded PostgreSQL: major version and system identifier. Null when only files are backed up. */
+  /** Major version and system identifier of the embedded PostgreSQL. Null when only files are backed up. */
   postgresql: Type.Union([Type.Object({ major: Type.String(), system: Type.String() }), Type.Null()]),
   chains: Type.Array(Chain),
 })
 export type Manifest = typeof Manifest.static
 
-/** What was written last. */
+/** The last write. */
 const Head = Type.Object({
   /** That of the manifest at the time. */
   generation: Type.Integer({ minimum: 1 }),

@@ -22,7 +22,7 @@ const PART_BYTES = 128 * 1024 * 1024
 const KEPT = new Set(
   'PG_VERSION base global pg_commit_ts pg_logical pg_multixact pg_stat pg_twophase pg_xact'.split(' '),
 )
-/** Of these folders only the folder is kept. */
+/** Only the folder is kept of these, without what is in it. */
 const EMPTIED = new Set(
   'pg_wal pg_replslot pg_dynshmem pg_notify pg_serial pg_snapshots pg_stat_tmp pg_subtrans pg_tblspc'.split(' '),
 )

@@ -179,12 +179,12 @@ export class Keeper {
     this.#owned_ms = performance.now()
   }
 
-  /** What was sent is still there: a disk that was set back to an older state has the same manifest. */
+  /** The last object that was sent is still there: a disk that was set back to an older state has the same manifest. */
   async #checkLog({ target }: Vault): Promise<void> {
     const { chain, piece } = this.#state.shipped ?? {}
     const is_last = chain !== undefined && chain === this.#manifest?.chains.at(-1)?.id
     if (!is_last || !piece || (await isThere(target, logName(chain, piece)))) return
-    // What is lost was said: the chain ends before it.
+    // The loss was said: the chain ends before it.
     this.#state.shipped = undefined
     this.#giveUp(`the backup in ${target.place} has lost the log that was written last: was its disk set back?`)
   }

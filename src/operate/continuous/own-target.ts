@@ -33,7 +33,7 @@ export class OlderManifestError extends BackupError {
   }
 }
 
-/** What the service is that writes. */
+/** The service that writes, as the target names it. */
 export type Writer = { service: string; writer: string; postgresql: Manifest['postgresql'] }
 
 /** Opens the target of the settings. @throws PassphraseError */

@@ -24,7 +24,7 @@ export type Span = { from_ms: number; to_ms: number }
 type Range = {
   /** Those behind the last thing that is wrong. */
   spans: Span[]
-  /** What is wrong, each in one line. */
+  /** The faults, each in one line. */
   faults: string[]
 }
 

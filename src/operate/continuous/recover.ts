@@ -10,7 +10,7 @@ import { PIECE_BYTES } from './log-pieces'
 /** Longest wait for the end of the log. */
 const REPLAY_MS = 6 * 3_600_000
 
-/** What PostgreSQL says when no commit is later than the moment: all of the log was replayed. */
+/** The words of PostgreSQL when no commit is later than the moment: all of the log was replayed. */
 const ENDS_BEFORE = /recovery ended before configured recovery target/
 
 const SETTINGS: Settings = {

@@ -20,7 +20,7 @@ import { WaitingLog } from './waiting-log'
 /** Longest wait of a start for the target. A target that is away stops nothing. */
 const CLAIM_MS = 10_000
 
-/** What a target holds, and what a file system makes in it. */
+/** Names that a target holds, and those that a file system makes in it. */
 const OBJECTS = new Set([MANIFEST, `${MANIFEST}.partial`, HEAD, `${HEAD}.partial`, KEY, 'chains', FILES, 'lost+found'])
 
 /**
@@ -104,7 +104,7 @@ function refuseOthersFiles(folder: string): void {
     if (!other || entries.includes(MANIFEST)) return
     throw new ConfigError(`BACKUP_TO ${folder} holds other files, such as ${other}: name an empty folder`)
   } catch (error) {
-    // What this user cannot do in it is reported where it is tried.
+    // Deeds that this user cannot do in it are reported where they are tried.
     if (error instanceof ConfigError) throw error
   }
 }

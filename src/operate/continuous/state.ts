@@ -1,5 +1,5 @@
 /**
- * What a service notes of its backup in DATA_DIR: who it is, and how the backup is. Its metrics, `cli backup status`
+ * Notes of a service about its backup in DATA_DIR: who it is, and how the backup is. Its metrics, `cli backup status`
  * and the doctor read it.
  */
 import { randomUUID } from 'node:crypto'

@@ -61,7 +61,7 @@ export async function isThere(target: Target, name: string): Promise<boolean> {
   }
 }
 
-/** What is being written has no name of its own yet. */
+/** An object that is being written has no name of its own yet. */
 const PARTIAL = '.partial'
 
 function folderTarget(place: string, root: string): Target {

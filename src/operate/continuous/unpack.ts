@@ -19,7 +19,7 @@ const STEP_BYTES = 65_536
 export type Unpacked = {
   /** The last piece of the log that is there. */
   last: string
-  /** What is wrong with the log behind it. */
+  /** The fault of the log behind it. */
   fault: DamagedBackupError | undefined
 }
 

@@ -72,7 +72,7 @@ export async function openVault(
   encrypter.setScryptWorkFactor(SCRYPT_WORK)
   encrypter.setPassphrase(passphrase)
   await target.putNew(KEY, await encrypter.encrypt(`${identity}\n`))
-  // Of two services that begin at once the key of one stands, and both use it.
+  // When two services begin at once the key of one stands, and both use it.
   return encrypted(target, await openKey(await target.read(KEY), passphrase, target.place))
 }
 

@@ -43,7 +43,7 @@ export class WaitingLog {
     return [...new Set([...this.#kept.keys(), ...readyPieces(this.#home)])].toSorted()
   }
 
-  /** What it takes of the disk. */
+  /** The room that it takes on the disk. */
   get bytes(): number {
     const whole = readyPieces(this.#home).filter((name) => isPiece(name) && !this.#kept.has(name))
     return this.#kept.values().reduce((sum, size) => sum + size, whole.length * PIECE_BYTES)

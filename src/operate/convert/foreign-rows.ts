@@ -1,4 +1,4 @@
-/** What the converters of all desks do alike. */
+/** Common work of the converters of all desks. */
 import type { Losses } from '../import/fitting'
 import { textOf } from './foreign-values'
 import type { OutFolder } from './write-folder'

@@ -39,7 +39,7 @@ const PRIORITIES = ['low', 'normal', 'high', 'urgent']
 type Row = Record<string, Value>
 type Person = { name: string; email: string | undefined }
 
-/** What is read before tickets and entries. */
+/** The rows that are read before tickets and entries. */
 class Known {
   readonly emails = new Map<string, string[]>()
   readonly staff = new Map<string, Person>()

@@ -1,4 +1,4 @@
-/** What another desk left: a folder with dumps, saved answers and files, or one file. Nothing outside of it is read. */
+/** The remains of another desk: a folder with dumps, saved answers and files, or one file. Nothing outside is read. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { bytesBelow } from '../../base/disk/plain-file'

@@ -41,7 +41,7 @@ class DumpReader {
   #names: string[] = []
   #is_wanted = false
   #row: Value[] = []
-  /** What stands in front of a string: `_binary`, `x`, `E`. */
+  /** The mark in front of a string: `_binary`, `x`, `E`. */
   #mark = ''
   #is_escaped = false
   #may_end = false
@@ -157,7 +157,7 @@ class DumpReader {
       ;[this.#is_escaped, this.#may_end] = [false, false]
       this.#state = 'string'
     } else if (byte === COMMA || byte === CLOSE) {
-      // What follows a string, such as a cast, says nothing.
+      // A word that follows a string, such as a cast, says nothing.
       if (!this.#has_value && !this.#bytes.isBlank()) this.#row.push(bareValue(this.#bytes.text().trim()))
       this.#bytes.clear()
       this.#has_value = false

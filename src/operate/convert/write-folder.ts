@@ -55,7 +55,7 @@ export class OutFolder {
     this.#report.note({ file, line: null, key }, { cut: [], left_out: [{ path: '', message }] })
   }
 
-  /** Makes a member of a person who is gone and has an address, since time is a member's. An import makes the others. */
+  /** Makes a member of a person who is gone and has an address: time is a member's. An import makes the others. */
   keepMember(external_id: string, { name, email }: { name?: string; email?: string } = {}): void {
     if (email && !this.#members.has(external_id)) this.write('users', { external_id, name, email, role: 'agent' })
   }
@@ -102,7 +102,7 @@ function taken(kind: Kind<unknown>, row: Row, losses: Losses): Row | undefined {
           .join('/'),
       ),
     )
-    // What is removed of a list moves what follows it.
+    // A value that is removed from a list moves those that follow it.
     for (const place of [...places].reverse()) if (!removeAt(row, place.split('/'))) return undefined
   }
 }

@@ -26,7 +26,7 @@ export async function runDoctor(format: 'json' | 'text'): Promise<{ output: stri
 
 async function becomeUser(): Promise<void> {
   await dropRoot('refuse').catch((error) => {
-    // What cannot be prepared shows in the checks.
+    // A part that cannot be prepared shows in the checks.
     if (!(error instanceof OperatorError)) throw error
   })
 }

@@ -1,12 +1,12 @@
-/** What a check of the doctor finds. */
+/** A finding of a check of the doctor. */
 import type { Connection } from '../../base/db/transact'
 
 /** An error keeps the service from its work, or will lose something. A warning is to be looked at. */
 export type Finding = {
   level: 'error' | 'warning'
-  /** What is wrong and why it matters. */
+  /** The fault, and why it matters. */
   message: string
-  /** What the operator does about it: a command, a setting, or where to look. */
+  /** The cure: a command, a setting, or where to look. */
   action: string
   /** Ids and figures, for machines. */
   details?: Record<string, unknown>

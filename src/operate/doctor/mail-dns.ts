@@ -18,7 +18,7 @@ type Domain = {
   keys: { organization_id: string; id: string; domain: string; selector: string; encrypted: string }[] | null
 }
 
-/** What is missing at a domain. */
+/** The records that a domain lacks. */
 type Fault = { kind: 'MX' | 'elsewhere' | 'SPF' | 'DMARC' | 'DKIM' | 'no key' | 'unknown'; name: string }
 
 /** Asks for MX of every domain, and for SPF, DKIM and DMARC of those that send. */

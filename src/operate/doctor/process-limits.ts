@@ -69,7 +69,7 @@ async function memoryFindings(cgroup: string): Promise<Finding[]> {
       ),
     )
   }
-  // What is kept of files is given back when memory is wanted.
+  // Pages kept of files are given back when memory is wanted.
   const cached_bytes = Number(/^inactive_file (\d+)/m.exec(stat!)?.[1] ?? 0)
   const used_mib = Math.floor((Number(used!.trim()) - cached_bytes) / MIB)
   if (used_mib > limit_mib * MOST_USED) {

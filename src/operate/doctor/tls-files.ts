@@ -24,7 +24,7 @@ export async function checkCertificate(): Promise<Finding[]> {
   }
 }
 
-/** What the service itself logs. */
+/** The log of the service itself. */
 function knownFaults(): Finding[] {
   const action = `Put a certificate that is valid for the host of BASE_URL into ${config.TLS_CERT_FILE}, and its key into ${config.TLS_KEY_FILE}. The service takes it over within seconds.`
   return findCertificateFaults().map(({ level, text }) =>

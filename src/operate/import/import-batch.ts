@@ -12,7 +12,7 @@ import { idAt } from './key-hashes'
 import type { Find, Kind, Line, Placed, Prepared } from './kind'
 import { findKnown, holdRows, type KnownRow, keyOf, lockImport, noteKnown, type Referred } from './known'
 
-/** What an import is about: keys of a dry run are remembered instead of written. */
+/** The subject of an import: keys of a dry run are remembered instead of written. */
 export type Run = { scope: Scope; report: Report; dry: Set<string> | undefined }
 
 /** A row that is left out as a whole. */
@@ -20,7 +20,7 @@ const isOfRow = ({ path }: Fault) => path === ''
 
 type Result = 'created' | 'updated' | 'unchanged' | 'conflict'
 
-/** What became of lines: a result, or what is wrong with it. */
+/** The outcome of lines: a result, or what is wrong with it. */
 type Outcomes<Input> = Map<Line<Input>, Result | Fault[]>
 
 const CHANGED_HERE: Fault = { path: '', message: 'was changed here, and stays as it is here' }
@@ -56,7 +56,7 @@ async function outcomesOf<Input>(run: Run, kind: Kind<Input>, lines: Line<Input>
   }
 }
 
-/** What an error says of a line; undefined for one that is about the service. No value of a row is in it. */
+/** The meaning of an error for a line; undefined when it is about the service. No value of a row is in it. */
 function faultsOf(error: unknown): Fault[] | undefined {
   if (error instanceof ApiError && error.status < 500) {
     return (error.details.errors as Fault[] | undefined) ?? [{ path: '', message: error.message }]

@@ -156,7 +156,7 @@ async function writeLabels(scope: Scope, given: Given[]): Promise<void> {
     named.label_ids.map((label_id) => ({ organization_id, ticket_id: line.id, label_id })),
   )
   const changed = given.filter(({ line }) => !line.is_new)
-  // What puts a ticket on hold only an admin takes off it.
+  // A label that puts a ticket on hold is taken off by admins only.
   const kept = changed.length > 0 ? await holdLabels(scope) : []
   for (const { line, named } of changed) {
     await sql`

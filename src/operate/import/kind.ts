@@ -1,4 +1,4 @@
-/** What the import needs to know of a kind of things, and helpers of all kinds. */
+/** A kind of things, as the import needs to know it, and helpers of all kinds. */
 import type { TSchema } from '@sinclair/typebox'
 import { insertRows } from '../../base/db/insert-rows'
 import type { Fault } from '../../base/errors'
@@ -33,11 +33,11 @@ export type Placed<Input> = Line<Input> & { id: string; is_new: boolean }
  */
 export type Find = (kind: Referred, key: string) => string | null | undefined
 
-/** What a kind has made ready outside the transaction, by the key of the line. */
+/** Things that a kind has made ready outside the transaction, by the key of the line. */
 export type Prepared = Map<string, unknown>
 
 export type Kind<Input> = {
-  /** Of the file and of its numbers. */
+  /** Name of the file and of its numbers. */
   name: string
   model: TSchema
   /** Lines of one transaction. */

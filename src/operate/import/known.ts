@@ -1,4 +1,4 @@
-/** What earlier imports have brought: which row a key is here, and what it was like when it was imported. */
+/** Rows of earlier imports: which row a key is here, and what it was like when it was imported. */
 import { insertRows } from '../../base/db/insert-rows'
 import type { Scope } from '../../base/scope'
 import { hashOf } from './key-hashes'
@@ -34,7 +34,7 @@ export async function noteKnown(
     { organization_id, key: own!, row_id, digest, state },
     ...others.map((key) => ({ organization_id, key, row_id, digest: null, state: null })),
   ])
-  // Of two keys that are the same the first counts; a statement may touch a row once.
+  // The first of two keys that are the same counts; a statement may touch a row once.
   const by_key = new Map(rows.toReversed().map((row) => [row.key, row]))
   await insertRows(
     sql,

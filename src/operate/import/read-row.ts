@@ -9,7 +9,7 @@ import { keyOf } from './known'
 import { faultsIn, read } from './model'
 import { LINE_MOST, type TextLine } from './read-lines'
 
-/** What null says in these fields; in others it says nothing, as in a create. */
+/** The meaning of null in these fields; in others it says nothing, as in a create. */
 const NULL_COUNTS = new Set(['company_id', 'company', 'contact_id', 'contact', 'rate'])
 /** Characters that PostgreSQL cannot store may be in a line. */
 const UNCLEAN = /\\u(?:0000|[dD][89a-fA-F])/

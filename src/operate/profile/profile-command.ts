@@ -15,10 +15,10 @@ export const PROFILE_COMMAND: Command = {
   run: ({ seconds }) => profileServices(String(seconds)),
 }
 
-/** Of one profile: the engine keeps all samples in memory. */
+/** The samples of one profile: the engine keeps all of them in memory. */
 const MOST_SECONDS = 60
 const ROWS = 12
-/** Of a function, the lines with most samples. */
+/** The lines of a function with most samples. */
 const LINES = 3
 
 /**

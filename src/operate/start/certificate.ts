@@ -16,7 +16,7 @@ const DAY_MS = 86_400_000
 /** Certificates are renewed a month before their end: with less than this something has failed. */
 const SOON_DAYS = 21
 
-/** What is wrong with a certificate: a sentence for log and operator. */
+/** The fault of a certificate: a sentence for log and operator. */
 type CertificateFault = { level: 'warn' | 'error'; text: string }
 
 /** Checks the certificate of the settings as it is in its files now. Without one nothing is wrong. */

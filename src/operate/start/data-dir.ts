@@ -7,7 +7,7 @@ import { OUTBOX_WAITS } from '../../delivery/outbox/hold'
 /** Its time is that of the last backup. */
 export const LAST_BACKUP = 'last-backup'
 
-/** What the service notes of its continuous backup, and what the last look at all of that found. */
+/** Notes of the service about its continuous backup, and the finding of the last look at all of it. */
 export const BACKUP_STATE = 'backup.json'
 export const BACKUP_VERIFIED = 'backup-verified.json'
 
@@ -17,7 +17,7 @@ export const BACKUP_WAITING = 'backup-waiting'
 /** Is a second database for a while, in which a backup is tried. */
 export const VERIFY_FOLDER = 'verify'
 
-/** What the service keeps in DATA_DIR. */
+/** The files that the service keeps in DATA_DIR. */
 export const DATA_ENTRIES = [
   ...['postgres', 'attachments', 'secret-key', 'admin-password', 'untrusted-proxy.json'],
   ...[LAST_BACKUP, BACKUP_STATE, BACKUP_VERIFIED, BACKUP_WAITING, OUTBOX_WAITS],

@@ -31,7 +31,7 @@ export type OpenDatabase = {
   kind: 'embedded' | 'external'
   /** The organizations are on several machines. */
   is_cluster: boolean
-  /** What was done to bring the database to the schema of this release. */
+  /** The work that brought the database to the schema of this release. */
   migrated: AppliedMigration[]
   /** The superuser's connection to the embedded database. */
   owner?: ConnectionOptions

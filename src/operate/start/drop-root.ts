@@ -119,7 +119,7 @@ function handOverFolder(folder: string, user: OsUser): void {
   try {
     giveTo(user, folder)
   } catch {
-    // What the user cannot do in it is reported where it is tried.
+    // Deeds that the user cannot do in it are reported where they are tried.
   }
 }
 

@@ -49,7 +49,7 @@ async function runProgram(
   target: string | ConnectionOptions,
   is_other_user: boolean,
 ): Promise<number | undefined> {
-  // What Ctrl-C ends is the statement, not this process and with it the server.
+  // Ctrl-C ends the statement, not this process and with it the server.
   const ignore = () => {}
   process.on('SIGINT', ignore)
   const own = bareEnvironment('HOME', 'TERM', 'PAGER', 'EDITOR', 'PSQLRC', 'LC_ALL', 'COLUMNS')

@@ -16,7 +16,7 @@ import { closeHandlers } from './outbox-handlers'
 /** Longest wait for requests and SMTP messages in flight, then for the outbox: together less than the promised 30 s. */
 const STOP_TIMEOUT_MS = 20_000
 const OUTBOX_TIMEOUT_MS = 6_000
-/** What the outbox may take beyond that to write results and release leases. */
+/** The time that the outbox may take beyond that to write results and release leases. */
 const SETTLE_TIMEOUT_MS = 2_000
 /**
  * The least time between the signal and the end of the HTTP listener. The server resets idle connections when it stops,

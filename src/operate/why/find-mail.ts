@@ -7,7 +7,7 @@ import { timeOf } from '../../base/shapes/time'
 import { findPendingById } from './pending-mail'
 import type { Found } from './story'
 
-/** What is looked for. `id` is the one that the listener named in its 250. */
+/** The thing that is looked for. `id` is the one that the listener named in its 250. */
 export type Sought = { kind: 'Message-ID' | 'address' | 'ticket' | 'id' | 'time'; text: string }
 
 /** Rows of each kind that are read. */

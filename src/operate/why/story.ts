@@ -1,4 +1,4 @@
-/** What is told of one mail: a title, and what happened, in the order of events. */
+/** The story of one mail: a title, and what happened, in the order of events. */
 import { plainLine } from '../../base/shapes/plain-line'
 
 /** A mail that got a 250, one that was refused, or an answer of the team. */

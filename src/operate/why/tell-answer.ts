@@ -23,7 +23,7 @@ type Answer = {
   try_at: string | null
 }
 
-/** What the timeline of the ticket says of it. */
+/** The entries about it in the timeline of the ticket. */
 type Entry = {
   type: string
   data: { recipients?: string[]; recipient?: string; error?: string | null }
@@ -96,7 +96,7 @@ function last(response: string | null): string {
   return response === null ? '' : `, which said: ${response}`
 }
 
-/** What is still to be done. */
+/** The work that is still to be done. */
 function openEvents(answer: Answer): Story['events'] {
   const { email_status, has_job, is_leased, is_parked, run_at, fault, failing_since, try_at, attempts } = answer
   if (email_status !== 'queued') return []

@@ -51,7 +51,7 @@ export async function signIn(
   })
   if (!found) throw new ApiError('INVALID_CREDENTIALS')
   const result = await transact(connection, async (inner) => {
-    // What ended the account's sessions after the password was verified did not see this one.
+    // A deed that ended the account's sessions after the password was verified did not see this one.
     const account = await lockVerified(inner, found)
     const claims = account && (await claimsOf(inner, account))
     if (!claims) throw new ApiError('INVALID_CREDENTIALS')

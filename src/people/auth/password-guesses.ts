@@ -21,7 +21,7 @@ const LIMITS = {
   address: { name: 'sign-in-address', points: 50, duration_s: 15 * MINUTE_S },
   /** For one email and any address, against many addresses. */
   account: { name: 'sign-in-account', points: 100, duration_s: DAY_S },
-  /** What is left of an account whose limit is used up. */
+  /** The rest of an account whose limit is used up. */
   slow: { name: 'sign-in-slow', points: 1, duration_s: MINUTE_S },
   /** Emails and addresses that signed in together: their owner must not wait because of others. */
   familiar: { name: 'sign-in-familiar', points: 1, duration_s: 7 * DAY_S },

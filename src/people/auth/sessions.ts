@@ -14,7 +14,7 @@ import { auditAccount } from './account-audit'
 import type { Session, Tokens } from './model'
 import { kindOf, listMemberships } from './queries'
 
-/** What sign-in gives: the account, and a session with the claims of its first access token. */
+/** The outcome of a sign-in: the account, and a session with the claims of its first access token. */
 export type SignedIn = {
   account: { id: string; email: string; name: string }
   claims: Claims

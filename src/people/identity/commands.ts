@@ -1,4 +1,4 @@
-/** What admins and the operator do with the identity provider of an organization. */
+/** The deeds of admins and the operator on the identity provider of an organization. */
 import { audit, auditChanges, OPERATOR } from '../../base/audit/audit'
 import { changesOf } from '../../base/audit/changes-of'
 import { lockAccount } from '../../base/db/account-lock'

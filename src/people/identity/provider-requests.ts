@@ -20,7 +20,7 @@ const KEYS_PAUSE_MS = 60_000
 const LEEWAY_S = 60
 const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519']
 
-/** What is needed of a provider to sign in by it. */
+/** The parts of a provider that signing in by it needs. */
 export type Provider = { organization_id: string; issuer: string; client_id: string; client_secret: string | null }
 
 type Metadata = {

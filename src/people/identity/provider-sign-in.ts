@@ -30,7 +30,7 @@ const MOST_MS = 9000
 type Started = { redirect_uri: string; state: string | null; code_challenge: string; issuer: string; client_id: string }
 type Proven = Started & { user_id: string; subject: string; sid: string | null; seconds: number }
 
-/** What a program asks for. */
+/** The wishes of a program. */
 type StartQuery = { code_challenge?: string; redirect_uri?: string; state?: string; code_challenge_method?: string }
 
 /**
@@ -209,7 +209,7 @@ function organizationOf(token: string | undefined): string | undefined {
   return secret && isUuid(id) ? id.toLowerCase() : undefined
 }
 
-/** What is sent to the provider: nobody who sees the state can make it. */
+/** The request to the provider: nobody who sees the state can make it. */
 function secretsOf(state: string): { code_verifier: string; nonce: string } {
   const [code_verifier, nonce] = ['verifier', 'nonce'].map((of) =>
     sign('provider', `${of} ${state}`).toString('base64url'),

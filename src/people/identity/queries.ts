@@ -26,7 +26,7 @@ export async function findIdentityProvider({
   return provider
 }
 
-/** What signing in needs of a provider, its secret too. */
+/** The parts of a provider that signing in needs, its secret too. */
 export type StoredProvider = Provider &
   Pick<IdentityProvider, 'redirect_uris' | 'trust_email' | 'provision' | 'domains' | 'role_claim' | 'role_values'> & {
     session_seconds: number

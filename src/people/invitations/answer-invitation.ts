@@ -1,5 +1,5 @@
 /**
- * What the invited person does with an invitation: accept it or decline it. The token in the link says which one it is.
+ * The answers of the invited person: accept or decline. The token in the link says which invitation it is.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { addressKey } from '../../base/address/email'

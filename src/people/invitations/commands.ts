@@ -1,4 +1,4 @@
-/** What the organization and the operator do with invitations: make them, send them again, take them back. */
+/** The deeds of the organization and the operator on invitations: make them, send them again, take them back. */
 import { addressKey } from '../../base/address/email'
 import { audit, OPERATOR } from '../../base/audit/audit'
 import { changesOf } from '../../base/audit/changes-of'
@@ -106,7 +106,7 @@ export async function removeOldInvitations(connection: Connection): Promise<void
 }
 
 /**
- * What the link of an invitation is worth: a proof to all organizations, or to its own alone (`mail/letters/ways.ts`).
+ * The worth of the link of an invitation: a proof to all organizations, or to its own alone (`mail/letters/ways.ts`).
  */
 type Proof = 'for all' | 'for its own'
 

@@ -1,4 +1,4 @@
-/** What a person does with the own second factor: set it up, confirm it, renew its recovery codes, take it away. */
+/** The deeds of a person on the own second factor: set it up, confirm it, renew its recovery codes, take it away. */
 import { type Connection, transact } from '../../base/db/transact'
 import { ApiError, fieldError } from '../../base/errors'
 import type { Origin } from '../../base/scope'

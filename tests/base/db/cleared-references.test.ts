@@ -48,7 +48,7 @@ async function twoTickets(of: { contact_id?: string; company_id?: string; mailbo
   return ids
 }
 
-/** What the tickets point at: one row when that is the same. */
+/** The rows that the tickets point at: one when that is the same. */
 function referencesOf(ids: string[]) {
   const { sql, organization_id } = organization.scope
   return sql`

@@ -23,7 +23,7 @@ let closed: number
 beforeAll(async () => {
   dir = fs.mkdtempSync(path.join(os.tmpdir(), 'connection-url-'))
   fs.chmodSync(dir, 0o711)
-  // Of localhost alone, so that the address is a wrong name.
+  // A certificate for localhost alone, so that the address is a wrong name.
   const { cert, key, ca_file } = await issueCertificate(['localhost'])
   ca = ca_file
   other_ca = path.join(dir, 'other.pem')

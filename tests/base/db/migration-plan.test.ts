@@ -153,7 +153,7 @@ describe('obstacles', () => {
   afterEach(() => runOnServer(server.url, (on) => on`drop database ${on(name)} with (force)`))
   afterAll(() => fs.rmSync(folder, { recursive: true }))
 
-  /** What a start says, after which the database is as it was. */
+  /** The line that a start prints, after which the database is as it was. */
   async function refusal(target: string, free_bytes?: number): Promise<string> {
     const made = () =>
       onServer(own, (on) => on`select relname from pg_class where relnamespace = 'public'::regnamespace order by 1`)
@@ -192,7 +192,7 @@ describe('obstacles', () => {
     const said = await refusal(poor.href)
     expect(said).toStartWith('the migrations could not all be done, and nothing was changed. ')
     for (const { obstacle, action } of obstacles) expect(said).toContain(`${obstacle}: ${action}`)
-    // What it says is what helps.
+    // Its advice is the cure.
     const grants = obstacles.slice(0, 3).map(({ action }) => action.replace(/\.$/, ''))
     await onServer(own, async (on) => {
       for (const grant of grants) await on.unsafe(grant)

@@ -96,7 +96,7 @@ async function holdAllPlaces(organization_id: string): Promise<() => Promise<voi
 
 const BUSY = 'The organization, or the account, asks too much at the same time'
 
-/** What some routes need beside a good body to reach the database. */
+/** The needs of some routes beside a good body to reach the database. */
 const queryOf = (name: string, { id }: Organization, { mailbox_id }: World) =>
   ({ 'GET /auth/oidc/callback': `?state=${id}.x`, 'POST /inbound-messages': `?mailbox_id=${mailbox_id}` })[name] ?? ''
 

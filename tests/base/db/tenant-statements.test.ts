@@ -5,7 +5,7 @@ import { EXCEPTIONS } from '../../support/tenant-exceptions'
 import { findUnbound } from '../../support/tenant-lint'
 import { TENANT_TABLES } from '../../support/tenant-tables'
 
-/** What the product leaves out, by file and function. */
+/** The statements that the product leaves out, by file and function. */
 const UNBOUND = [...readSources(path.join(import.meta.dir, '../../../src'))].flatMap(([file, { text }]) =>
   findUnbound(text, TENANT_TABLES).map((one) => ({ place: `${file} ${one.within}`, file, ...one })),
 )

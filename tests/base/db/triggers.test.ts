@@ -1,5 +1,5 @@
 /**
- * What triggers keep, by statements of one organization that the triggers of a cluster take, too. On a cluster they run
+ * The figures that triggers keep, by statements of one organization that a cluster takes, too. On a cluster they run
  * on the machine of the organization.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test'

@@ -6,7 +6,7 @@ import { safeHtmlToText } from '../../../src/base/html/text'
 /** 120 kB that are rendered, then more. */
 const LONG = Array.from({ length: 2000 }, (_, n) => `<p><b>Line ${n} of a long letter with many words</b></p>`).join('')
 
-/** What stands behind the elements of LONG that are rendered. */
+/** The text behind the elements of LONG that are rendered. */
 function endOf(html: string): string {
   const shown = sanitizeEmailHtml(LONG + html)
   expect(shown).toStartWith('<p><b>Line 0 of')

@@ -308,7 +308,7 @@ test('the alert rules and the dashboard ask for figures and labels that there ar
     'deskwire_backup_last_base_timestamp_seconds',
     'deskwire_backup_verified_timestamp_seconds',
   ]
-  // What Prometheus adds.
+  // Labels that Prometheus adds.
   const added = ['job', 'instance', 'le']
   const queries = readQueries()
   const names = new Set(queries.flatMap((query) => query.match(/\b(?:deskwire|process|nodejs)_\w+/g) ?? []))

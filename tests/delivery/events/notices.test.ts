@@ -50,7 +50,7 @@ test('a stream that asks for them hears who comes, writes and leaves, and no cur
     await act()
     expect(await reader.next(1)).toEqual([told('viewing', ticket, agent.user_id)])
   }
-  // What changes nothing is not told.
+  // A deed that changes nothing is not told.
   await agent.delete(`/tickets/${ticket.id}/viewing`)
   await view(admin, ticket)
   await view(admin, ticket)

@@ -11,7 +11,7 @@ import { createWebhook, deliverDue, deliveriesOf, emit, startTrustedReceiver } f
 const DAY_MS = 86_400_000
 const BATCH = 1000
 
-/** What one statement deleted of a table. */
+/** The rows of a table that one statement deleted. */
 type Step = { tab: string; rows: number; xid: string; at_ms: number }
 
 let organization: Organization

@@ -1,4 +1,4 @@
-/** What an API key may have of webhooks: never the data of an event that it may not read itself. */
+/** The rights of an API key on webhooks: never the data of an event that it may not read itself. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { EVENTS } from '../../../src/base/db/schema'
 import { permissionFor } from '../../../src/delivery/webhooks/rights'

@@ -212,7 +212,7 @@ describe('a message', () => {
       expect(answer.body.error.details.ids).toEqual([infected])
     }
     expect(await rowsOf('messages')).toBe(before)
-    // What was refused is unused still.
+    // A refused file is unused still.
     const again = await desk.agent.post(`/tickets/${ticket.id}/messages`, { ...said, attachment_ids: [good] })
     expect(again.status).toBe(201)
     const foreign = await insertTicket(other.scope)

@@ -36,7 +36,7 @@ type Step = { kind: (typeof KINDS)[number]; a: number; b: number }
 type Message = { id: string; body: string; writer: string | null; written_on: string; issued: string | null }
 type Ticket = { id: string; contact: { id: string; email: string } | null; merged_into: { id: string } | null }
 
-/** What is known of an organization, beside what it says itself. */
+/** The expected state of an organization, beside its own answers. */
 class Model {
   readonly messages = new Map<string, Message>()
 

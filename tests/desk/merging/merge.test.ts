@@ -292,7 +292,7 @@ describe('it is refused', () => {
     expect((await refused(target.id, [source.id], 422, 'TICKET_MERGED')).merged_into).toEqual(refOf(other))
     expect((await refused(source.id, [target.id], 422, 'TICKET_MERGED')).merged_into).toEqual(refOf(other))
     expect((await stranger.agent.get(`/tickets/${foreign.id}`)).body.data.merged_into).toBe(null)
-    // What is merged already is no change.
+    // A ticket that is merged already is no change.
     const before = await read(agent, other)
     expect((await merge(agent, other, source)).body.data.updated_at).toBe(before.updated_at)
     expectError(await unmerge(stranger.agent, source), 404, 'TICKET_NOT_FOUND')

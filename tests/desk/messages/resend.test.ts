@@ -36,7 +36,7 @@ async function read({ ticket_id, id }: Sent) {
   return (await desk.agent.get(`/tickets/${ticket_id}/messages/${id}`)).body.data
 }
 
-/** What the timeline says of it. */
+/** The entries of the timeline about it. */
 async function resentOf({ ticket_id }: Sent): Promise<Record<string, unknown>[]> {
   const { data } = (await desk.agent.get(`/tickets/${ticket_id}/activity`)).body
   return data.filter(({ type }: { type: string }) => type === 'email_resent')

@@ -28,7 +28,7 @@ afterAll(async () => {
 const NOBODY = '01890000-0000-7000-8000-000000000000'
 const ORIGIN = 'https://help.customer.example'
 
-/** What the process remembers of tokens has ended: as if another process had changed them. */
+/** The memory of the process about tokens has ended: as if another process had changed them. */
 function whenForgotten() {
   const now = performance.now.bind(performance)
   return spyOn(performance, 'now').mockImplementation(() => now() + 7500)

@@ -23,7 +23,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ do: fc.constant('move' as const), contact, to: fc.option(fc.nat({ max: 1 })) }) },
 )
 
-/** What the test knows of a ticket. */
+/** The test's own record of a ticket. */
 type Known = { id: string; owner: number; company: number | null; texts: Set<string>; is_deleted: boolean }
 
 test('whatever is written and moved, a customer sees exactly its own, and of them exactly what may be shown', async () => {

@@ -40,7 +40,7 @@ test('the erasure of a person leaves nothing of what it wrote at the portal, in 
   await carla.post(`/my/tickets/${of_paul.id}/messages`, { body: MARK, attachment_ids }, once)
   await carla.post('/my/attachments', formOf(MARK, `${MARK}-unused.txt`))
   await carla.post('/my/tickets', { subject: 'No one can know this', body: MARK })
-  // What it uploaded as another contact, before they were merged.
+  // A file that it uploaded as another contact, before they were merged.
   const former = await createCustomer(admin)
   await former.post('/my/attachments', formOf(MARK, `${MARK}-former.txt`), once)
   await admin.post(`/contacts/${carla.contact.id}/merge`, { source_ids: [former.contact.id] })

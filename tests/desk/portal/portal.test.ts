@@ -1,4 +1,4 @@
-/** What customers see and write by their tokens. */
+/** The reading and writing of customers by their tokens. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createOrganization, expectError, startApi, stopApi } from '../../support/api'
 import { createCustomer, tokenOf } from '../../support/customers'

@@ -171,7 +171,7 @@ async function plantMore(
   await agent.post(`/contacts/${contact_id}/merge`, { source_ids: [source.id] }, { 'idempotency-key': newId() })
 }
 
-/** What a server said against an email, and a receiver to an event. */
+/** The words of a server about an email, and of a receiver about an event. */
 async function noteFailures({ sql, organization_id }: Desk['scope'], ticket_id: string): Promise<void> {
   await sql`
     update messages set email_error = ${`550 no ${EMAIL} here`}
@@ -206,7 +206,7 @@ function createWaitingDesk(): Promise<Desk> {
   return desk.createDesk({ smtp: smtpTo(NO_SERVER), signature: 'To {{contact.email}}' })
 }
 
-/** What servers said of emails to the person, who is often named in it. */
+/** The words of servers about emails to the person, who is often named in them. */
 async function plantReplies(own: Desk): Promise<void> {
   const tries = JSON.stringify([{ at: '2026-01-31T08:00:00Z', response: `451 ${MARK} later` }])
   await connection().sql`

@@ -178,7 +178,7 @@ describe('a document of an older release', () => {
   )
 })
 
-/** What the words of the organization's documents begin with. */
+/** The prefixes of the words of the organization's documents. */
 async function prefixesOf({ sql, organization_id }: Scope): Promise<string[]> {
   const words = await sql<{ word: string }[]>`
     select distinct split_part(lexeme, ':', 1) as word from ticket_search, unnest(document)

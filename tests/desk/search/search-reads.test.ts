@@ -1,4 +1,4 @@
-/** What a search of tickets reads: the documents that match are the most of it. */
+/** The reads of a search of tickets: the documents that match are the most of it. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { listTickets } from '../../../src/desk/tickets/list'
 import type { TicketFilter } from '../../../src/desk/tickets/model'

@@ -108,7 +108,7 @@ async function changeSomething({ scope, companies, labels, contacts }: Desk, tic
     [2, () => purgeDeletedTickets(scope, 0)],
   ]
   const way = anyOf(ways.flatMap(([weight, way]) => Array.from({ length: weight }, () => way)))!
-  // What others have deleted meanwhile is refused; everything is compared all the same.
+  // A thing that others have deleted meanwhile is refused; everything is compared all the same.
   await way().catch((error) => {
     if (!error.status && error.code !== '40P01' && error.code !== '23503') throw error
   })

@@ -224,7 +224,7 @@ describe('a list with several filters, or with one in another order,', () => {
       [`label_ids=${label_ids}&sort=-updated_at`, changed_last],
       [`label_ids=${label_ids}&sort=-updated_at&status=open`, changed_last.filter((n) => n % 4 === 0)],
       [`label_ids=${label_ids}&priority=high`, all.filter((n) => n % 5 === 0)],
-      // Of the first tickets in this order none has the status.
+      // The first tickets in this order have none with the status.
       [`label_ids=${label_ids}&sort=-priority&status=open`, [...all].filter((n) => n % 4 === 0).toSorted(byPriority)],
     ]
     const { sql, organization_id } = scope

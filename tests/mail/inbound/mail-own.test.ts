@@ -56,7 +56,7 @@ async function receive({ file, mail_from, to }: { file: string; mail_from: strin
   return (await ledgerOf(desk))[0]
 }
 
-/** What differs from the expectation. */
+/** The difference from the expectation. */
 async function differences(row: Record<string, unknown>, expected: Expectation): Promise<string[]> {
   const ticket = await readTicket(desk.agent, String(row.ticket_id))
   const [message] = ticket.messages

@@ -21,7 +21,7 @@ let settings: ChangedSettings
 const PROVEN = 'alan@team.example'
 const UNKNOWN = 'uma@unknown.example'
 const FORGED = 'fred@rejects.example'
-/** Of a domain that lets none of its subdomains send in its name. */
+/** An address of a domain that lets none of its subdomains send in its name. */
 const STRICT = 'sam@strict.example'
 
 beforeAll(async () => {

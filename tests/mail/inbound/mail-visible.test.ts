@@ -1,4 +1,4 @@
-/** What people write becomes visible in mail that looks like a report, an echo of ours or a second delivery. */
+/** The words of people become visible in mail that looks like a report, an echo of ours or a second delivery. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { newId } from '../../../src/base/db/columns'

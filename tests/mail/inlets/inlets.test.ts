@@ -475,7 +475,7 @@ describe('what is posted', () => {
     const raw = await openInlet(desk.admin, mailbox.id, { provider: 'raw' })
     const before = await countRows()
     const full = withSettings({ DATA_DIR: '/proc' })
-    // What the system said of the other disk holds for a moment.
+    // The finding of the system about the other disk holds for a moment.
     await until('it is asked again', async () => (await freeBytes()) === 0)
     const refused = await post(raw, rawPost(mail()))
     full.restore()

@@ -1,4 +1,4 @@
-/** What somebody answered with a click: an emoji of Gmail, a meeting accepted or declined. */
+/** Answers by a click: an emoji of Gmail, a meeting accepted or declined. */
 import { describe, expect, test } from 'bun:test'
 import { parseMail } from '../../../src/mail/parse/parse'
 

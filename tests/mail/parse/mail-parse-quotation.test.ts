@@ -1,4 +1,4 @@
-/** What of an answer is quoted, and what its writer wrote although it looks quoted: whole messages of many programs. */
+/** The quoted part of an answer, and words of its writer that look quoted: whole messages of many programs. */
 import { describe, expect, test } from 'bun:test'
 import { parseMail } from '../../../src/mail/parse/parse'
 

@@ -1,4 +1,4 @@
-/** What mail may do, by how well its sender is known: join a ticket, open it again, subscribe others. */
+/** The rights of mail, by how well its sender is known: join a ticket, open it again, subscribe others. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newId } from '../../../src/base/db/columns'
 import { replyAddress } from '../../../src/desk/messages/anchors'

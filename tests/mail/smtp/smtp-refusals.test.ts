@@ -1,4 +1,4 @@
-/** What the SMTP listener says of each reply that refuses something. */
+/** The log of the SMTP listener for each reply that refuses something. */
 import { afterEach, expect, test } from 'bun:test'
 import ipaddr from 'ipaddr.js'
 import type { SmtpOptions } from '../../../src/mail/smtp/options'

@@ -37,7 +37,7 @@ beforeAll(async () => {
   source = await startApi()
   empty = new EmptyDatabases(source.url)
   for (const name of ['Acme', 'Umbrella']) await createWorld(await createOrganization(name))
-  // What COPY's text format must escape, and times that are no times.
+  // Characters that COPY's text format must escape, and times that are no times.
   await connection().sql`update tickets set subject = E'tab\t back\\slash \\N line\n return\r end'`
   await connection().sql`update outbox set run_at = 'infinity'`
   backup = freshFolder()
@@ -205,7 +205,7 @@ test('objects of a bucket come back in another bucket', async () => {
   const folder = freshFolder()
   expect(await runHere(inBucket, () => backUp(folder))).toMatchObject({ files: 6 })
   const other = { ...settingsOf(await empty.create()), ...s3, ATTACHMENT_STORE: 's3://other/a/prefix' }
-  // What is there already stays.
+  // An object that is there already stays.
   const [kept] = Object.entries(files)
   await runHere(other, () => openStore().put(kept![0], Buffer.from(kept![1], 'hex')))
   await runHere(other, () => restore(folder))

@@ -56,7 +56,7 @@ test('the second restore is refused, into one DATA_DIR or only into one database
   expect(fs.readdirSync(elsewhere.DATA_DIR)).toEqual([])
   await blocker`rollback`
   expect(await first.ended).toMatchObject({ code: 0, stderr: '' })
-  // What waits in it may have been sent since.
+  // A message that waits in it may have been sent since.
   expect(fs.readdirSync(place.DATA_DIR).toSorted()).toEqual(['attachments', 'outbox-waits'])
   expect(await watcher`select 1 from organizations`).toHaveLength(1)
   await expect(runHere(place, () => restore(backup))).rejects.toThrow('is not empty: it holds attachments')

@@ -1,4 +1,4 @@
-/** What the doctor says of the machines of a cluster. */
+/** The findings of the doctor about the machines of a cluster. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { connection } from '../../../src/base/db/pool'
 import { analyzeGrownTables } from '../../../src/base/db/statistics'

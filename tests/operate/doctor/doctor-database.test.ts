@@ -1,4 +1,4 @@
-/** What the doctor says of faults that show in the database, each planted in one. */
+/** The findings of the doctor about faults that show in the database, each planted in one. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** What the doctor says of faults outside of the database: S3, Redis, certificates, mail servers, disk, limits. */
+/** The findings of the doctor outside of the database: S3, Redis, certificates, mail servers, disk, limits. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { spawn, spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'

@@ -192,7 +192,7 @@ test('again, what is the same is skipped, what changed is updated, and what was 
     'other@home.example',
   ])
 
-  // What is deleted or erased here does not come back.
+  // A thing that was deleted or erased here does not come back.
   await admin.post(`/contacts/${contact.id}/erase`, { confirm: contact.email })
   await importFolder(folder, id, env)
   expect((await admin.get('/contacts?search=carla')).body.meta.total).toBe(0)

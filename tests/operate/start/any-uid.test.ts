@@ -7,7 +7,7 @@ import path from 'node:path'
 import { type Service, startService } from '../../support/service'
 
 const ROOT = path.join(import.meta.dirname, '../../..')
-/** Of the range that OpenShift gives to a project. No system has an account of it. */
+/** A uid of the range that OpenShift gives to a project. No system has an account of it. */
 const UID = 1_000_650_000
 const OTHER_UID = 1_000_660_000
 

@@ -10,7 +10,7 @@ import { SETTINGS } from '../../../src/base/settings/table'
 
 const ROOT = path.join(import.meta.dir, '../../..')
 const GUIDE = read('src/guide/deploy.md')
-/** What the service needs to stop, besides DRAIN_SECONDS. */
+/** The time that the service needs to stop, besides DRAIN_SECONDS. */
 const STOP_SECONDS = 30
 /** Not settings of ours: the runtime reads them. Large mail that gets a signature is written to a file in TMPDIR. */
 const OF_THE_RUNTIME = ['TMPDIR']

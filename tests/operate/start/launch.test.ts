@@ -45,7 +45,7 @@ test('every patch that the manifest names is there', () => {
   }
 })
 
-// What prepares runs in Node, or in Bun under the name of Node, whichever the machine has.
+// The preparing part runs in Node, or in Bun under the name of Node, whichever the machine has.
 for (const [name, program] of Object.entries({ bun: process.execPath, node: Bun.which('node') })) {
   test.skipIf(!program)(`${name}: a first start installs, says so in one line, and becomes the program`, async () => {
     const project = await makeProject()

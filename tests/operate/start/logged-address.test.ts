@@ -1,4 +1,4 @@
-/** What the log shows of a client's address. */
+/** A client's address as the log shows it. */
 import { expect, test } from 'bun:test'
 import { loggedAddress } from '../../../src/base/net/client-address'
 import { withSettings } from '../../support/settings'

@@ -41,7 +41,7 @@ test('is named by one line of the log and by the doctor, until it is trusted', a
   expect(doctor({ TRUSTED_PROXIES: '127.0.0.1' })).toEqual([])
 })
 
-/** What the doctor says about proxies. */
+/** The findings of the doctor about proxies. */
 function doctor(more: Record<string, string> = {}): string[] {
   const { stdout } = spawnSync(process.execPath, ['--no-orphans', CLI, 'doctor', '--json'], {
     env: { ...process.env, ...env, ...more },

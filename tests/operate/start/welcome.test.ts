@@ -18,7 +18,7 @@ afterEach(() => {
   settings.restore()
 })
 
-/** What a start prints for people, and what it logs. */
+/** The lines that a start prints for people, and those that it logs. */
 function printed(output: 'terminal' | 'pipe', email?: string): { text: string; logged: unknown[][] } {
   const write = spyOn(process.stderr, 'write').mockImplementation(() => true)
   const warn = spyOn(log, 'warn').mockImplementation(() => {})

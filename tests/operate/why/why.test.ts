@@ -28,7 +28,7 @@ async function why(mail: string, at?: string): Promise<string[]> {
   return String(printed).split('\n')
 }
 
-/** What is printed, with the times and ids left out. */
+/** The printed lines, with the times and ids left out. */
 function shapes(lines: string[]): string[] {
   return lines.map(shape)
 }

@@ -16,7 +16,7 @@ beforeEach(async () => {
   organization = await createOrganization()
 })
 
-/** What the log lists of a key, oldest first: `POST /api/v1/labels 201`. */
+/** The entries of the log about a key, oldest first: `POST /api/v1/labels 201`. */
 async function listed(program: Pick<Program, 'id'>): Promise<string[]> {
   const path = `/audit-log?actor_id=${program.id}&action=api_key.request&per_page=100`
   const { data } = (await organization.admin.get(path)).body

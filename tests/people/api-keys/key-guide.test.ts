@@ -24,7 +24,7 @@ test('the guide lists every permission with the requests that need it, as the ro
   })
   const guide = readFileSync(path.join(import.meta.dir, '../../../src/guide/api.md'), 'utf8')
   const table = guide.split('\n').filter((line) => /^\| `[a-z_]+:(read|write)` \|/.test(line))
-  // What the guide is to say, when it does not: copy the rows from here.
+  // The rows that the guide needs, when it lacks them: copy them from here.
   expect(table).toEqual(rows)
 })
 

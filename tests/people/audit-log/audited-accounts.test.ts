@@ -1,4 +1,4 @@
-/** What people do with their own accounts, in the log of each of their organizations. */
+/** The deeds of people on their own accounts, in the log of each of their organizations. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { setMachines } from '../../../src/base/db/cluster/away'
 import { newId } from '../../../src/base/db/columns'

@@ -63,7 +63,7 @@ const ELSEWHERE = [
 
 let settings: ChangedSettings
 let organization: Organization
-/** What takes the place of the member of the world in a path. */
+/** The id that takes the place of the member of the world in a path. */
 const users: Record<string, string> = {}
 let world: World
 let endpoints: Endpoint[]

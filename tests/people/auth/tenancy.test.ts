@@ -200,7 +200,7 @@ describe('every route', () => {
             raw?.body,
             raw?.type ? { 'content-type': raw.type } : {},
           )
-          // What is to be used, and is no filter, must be there.
+          // An id that is to be used, and is no filter, must be there.
           if (raw || field === 'view_id') expectError(endpoint, answer, 422, /_NOT_FOUND$/, [id])
           else expect([endpoint.name, field, answer.status, answer.body?.data]).toEqual([endpoint.name, field, 200, []])
           tried.push(`${endpoint.name} ${field}`)

@@ -133,7 +133,7 @@ describe('the provider', () => {
     }
     stub.answers = {}
     expect((await put({})).status).toBe(200)
-    // What it said before does not count.
+    // Its earlier words do not count.
     stub.answers = { [path]: answers[0]! }
     expectError(await put({ trust_email: true }), 422, 'PROVIDER_UNREACHABLE')
     expect((await desk.admin.get('/identity-provider')).body.data.trust_email).toBe(false)
@@ -640,7 +640,7 @@ function redeem(code: string, code_verifier = VERIFIER): Promise<Answer> {
   return stranger().post('/auth/oidc/token', { code, code_verifier })
 }
 
-/** What the provider sends to end sessions. */
+/** The requests of the provider that end sessions. */
 function endBy(logout_token: string): Promise<Answer> {
   const form = new URLSearchParams({ logout_token }).toString()
   const headers = { 'content-type': 'application/x-www-form-urlencoded' }

@@ -20,7 +20,7 @@ let settings: Disposable
 let server: https.Server
 let issuer: string
 let desk: Organization
-/** What the organization registers at the provider, which takes nothing else. */
+/** The client that the organization registers at the provider, which takes nothing else. */
 let callback: string
 let authority: string
 let handle: RequestListener

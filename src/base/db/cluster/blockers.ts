@@ -9,7 +9,7 @@ import { askEachMachine } from './machines'
 /** The oldest Citus that the service was tested with. */
 const OLDEST_CITUS = 13
 
-/** What a machine says of itself. */
+/** The answer of a machine about itself. */
 type Machine = { postgresql: number; citus: string; prepared: number; extensions: string[] }
 
 /**
@@ -68,7 +68,7 @@ const ASK_MACHINE = `
     'extensions', (select coalesce(json_agg(name), '[]') from pg_available_extensions where name in ('btree_gin', 'pg_trgm'))
   )`
 
-/** What is wrong with the state of the database, the rights of the role, and who else uses it. */
+/** The faults of the state of the database, of the rights of the role, and of who else uses it. */
 async function ofDatabase(sql: postgres.ISql): Promise<string[]> {
   const missing = await findMissing(sql, await readMigrations())
   if (missing.length > 0) {

@@ -9,7 +9,7 @@ import { findBlockers } from './blockers'
 import { findUnplaced, placeTables, type Unplaced } from './place-tables'
 import { routeSearches } from './route-searches'
 
-/** What would be done with a table, and how much it holds. */
+/** The work that would be done with a table, and how much it holds. */
 type PlannedTable = Unplaced & {
   /** As PostgreSQL estimates them. */
   rows: number

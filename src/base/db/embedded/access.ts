@@ -15,7 +15,7 @@ import { isErrno } from './faults'
 import { asUser } from './file-user'
 import type { Home } from './home'
 
-/** What postgres.js needs to connect. */
+/** The options that postgres.js needs to connect. */
 export type Connection = { path: string; database: string; username: string; password: string }
 
 /** Reads and writes rows for the service. */

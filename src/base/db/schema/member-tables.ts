@@ -95,7 +95,7 @@ export const invitations = referenceTable(
   {
     ...root(),
     email: text().notNull(),
-    /** What addresses are compared by (`addressKey`). */
+    /** The key that addresses are compared by (`addressKey`). */
     email_key: text().notNull(),
     name: text().notNull(),
     role: text({ enum: ROLES }).notNull(),

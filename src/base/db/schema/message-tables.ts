@@ -46,7 +46,7 @@ export const messages = distributedTable(
     /** The mailbox that sends its email; null in rows of releases that did not keep it. The same holds below. */
     mailbox_id: uuid(),
     email_attempts: integer(),
-    /** What the mailbox's server said last. */
+    /** The last words of the mailbox's server. */
     server_response: text(),
     /** Attempts after which it stayed queued: the first ones and the last ones. */
     email_tries: jsonb().$type<{ at: string; response: string | null }[]>(),
@@ -194,7 +194,7 @@ export const attachments = distributedTable(
     storage_key: text().notNull(),
     /** Content-ID of an inline image of an email, without angle brackets. */
     content_id: text(),
-    /** What a scan for viruses found; null when it came while there was no scanner. */
+    /** The finding of a scan for viruses; null when it came while there was no scanner. */
     scan: text({ enum: SCANS }),
     created_at: createdAt(),
   },

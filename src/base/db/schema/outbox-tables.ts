@@ -89,7 +89,7 @@ export const lane_faults = distributedTable(
     organization_id: uuid().notNull(),
     /** The mailbox, or for letters the organization. */
     lane_id: uuid().notNull(),
-    /** What went wrong last, without addresses. */
+    /** The last fault, without addresses. */
     error: text().notNull(),
     failing_since: instant().notNull().default(sql`now()`),
     tries: integer().notNull().default(1),
@@ -112,7 +112,7 @@ export const inbound_messages = distributedTable(
     recipient: text().notNull(),
     /** The organization's addresses at RCPT, and once it is filed those of To and Cc; empty in older rows. */
     recipients: text().array().notNull().default(sql`'{}'`),
-    /** What a search finds the row by (`base/address/search-keys.ts`): senders, and recipients; empty in older rows. */
+    /** The keys that a search finds the row by (`base/address/search-keys.ts`); empty in older rows. */
     from_keys: text().array().notNull().default(sql`'{}'`),
     to_keys: text().array().notNull().default(sql`'{}'`),
     /** Empty for the null sender, and for imports; null when an inlet was not told it. */
@@ -173,7 +173,7 @@ export const refused_messages = distributedTable(
     /** As in the ledger. */
     from_keys: text().array().notNull(),
     to_keys: text().array().notNull(),
-    /** What the client was told, such as `550 5.1.1 No such mailbox here`. */
+    /** The reply to the client, such as `550 5.1.1 No such mailbox here`. */
     smtp_reply: text().notNull(),
     remote_address: text().notNull(),
     helo: text(),

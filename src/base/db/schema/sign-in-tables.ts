@@ -33,13 +33,13 @@ export const refresh_tokens = localTable(
     last_used_at: instant(),
     /** Address of the client at the last use. */
     ip: text(),
-    /** What the client called itself at the last use. */
+    /** The name that the client gave itself at the last use. */
     user_agent: text(),
     /** When the person signed out, which ends the session. */
     signed_out_at: instant(),
     /** The organization whose identity provider was used: the session acts there alone. Null: with a password. */
     provider_organization_id: uuid(),
-    /** What that provider calls the person, and its own session. */
+    /** The ids of the person and its session at that provider. */
     provider_subject: text(),
     provider_sid: text(),
   },
@@ -80,7 +80,7 @@ export const identity_providers = referenceTable(
   ],
 )
 
-/** What the provider of an organization calls a member. */
+/** The id of a member at the provider of an organization. */
 export const identities = referenceTable(
   'identities',
   {
@@ -101,7 +101,7 @@ export const identities = referenceTable(
   ],
 )
 
-/** What counts once on the way to a provider and back: states, codes, and ids of logout tokens. */
+/** Words that count once on the way to a provider and back: states, codes, and ids of logout tokens. */
 export const provider_tokens = localTable(
   'provider_tokens',
   {

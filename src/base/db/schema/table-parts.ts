@@ -1,4 +1,4 @@
-/** What tables have in common: their kinds, columns, keys and checks. */
+/** The common parts of tables: their kinds, columns, keys and checks. */
 import { sql } from 'drizzle-orm'
 import {
   type AnyPgColumn,

@@ -158,7 +158,7 @@ export const viewers = distributedTable(
 )
 
 /**
- * What imports have brought (`operate/import`): which row the key of another system is here. A row stays when the thing
+ * Things that imports brought (`operate/import`): which row the key of another system is here. A row stays when one
  * is deleted or erased here, so that the next import does not bring it back. Keys and contents are hashes.
  */
 export const imported_rows = distributedTable(
@@ -172,7 +172,7 @@ export const imported_rows = distributedTable(
     row_id: uuid().notNull(),
     /** Hash of what was imported; null beside a second key of the same thing. */
     digest: uuid(),
-    /** What tells a change that was made here: the time of change of the row, or a hash of its text. */
+    /** The mark by which a change is seen that was made here: the time of change of the row, or a hash of its text. */
     state: text(),
   },
   (table) => [primaryKey({ columns: [table.organization_id, table.key] })],

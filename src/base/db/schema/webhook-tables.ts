@@ -95,7 +95,7 @@ export const event_places = distributedTable(
   ],
 )
 
-/** What is known of the order of an organization's events beside their places; no row when nothing is. */
+/** The order of an organization's events as far as it is known beside their places; no row when nothing is. */
 export const event_feeds = distributedTable('event_feeds', {
   organization_id: uuid().primaryKey(),
   /** Changes with each restore of the database, which ends all cursors of before. */

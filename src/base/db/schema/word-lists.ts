@@ -7,7 +7,7 @@ export const PROVIDER_TOKEN_KINDS = ['state', 'code', 'logout'] as const
 export const TICKET_STATUSES = ['open', 'pending', 'resolved', 'closed'] as const
 /** Ordered by rank, lowest first. */
 export const TICKET_PRIORITIES = ['low', 'normal', 'high', 'urgent'] as const
-/** What is counted. Days are those of creation, in UTC. */
+/** The kinds of counts. Days are those of creation, in UTC. */
 export const TALLY_KINDS = [
   'tickets',
   'tickets_of_contact',
@@ -38,7 +38,7 @@ export const SPAM_POLICIES = ['hold', 'mark'] as const
 export const SENDER_RULE_ACTIONS = ['block', 'allow'] as const
 /** Judges of spam: a trusted relay, rspamd, or a rule of the organization. */
 export const SPAM_JUDGES = ['relay', 'rspamd', 'sender_rule'] as const
-/** What a scan for viruses says of a file. `pending`: it is still to be asked; `skipped`: too large for the scanner. */
+/** The verdict of a scan for viruses. `pending`: it is still to be asked; `skipped`: too large for the scanner. */
 export const SCANS = ['clean', 'infected', 'pending', 'skipped'] as const
 export const WEBHOOK_STATUSES = ['active', 'failed'] as const
 export const DELIVERY_STATUSES = ['pending', 'retrying', 'success', 'failed', 'cancelled'] as const

@@ -10,7 +10,7 @@ import { t } from '../words/catalogue'
 
 const SELDOM_MS = 300_000
 
-/** What is known of the company is read when it is opened. */
+/** The rest of a company is read when it is opened. */
 export function CompanyPart({ api, id, name }: Pick<View, 'api'> & { id: string; name: string }) {
   const [is_open, setOpen] = useState(false)
   return (

@@ -1,4 +1,4 @@
-/** What can be done with a contact besides editing it: merging, and for admins export and erasure. */
+/** The deeds on a contact besides editing it: merging, and for admins export and erasure. */
 import { useState } from 'preact/hooks'
 import type { ContactWithTickets } from '../../../desk/contacts/model'
 import type { Erasure } from '../../../desk/privacy/model'

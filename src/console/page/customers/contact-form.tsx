@@ -11,7 +11,7 @@ import { findCompanies } from './find'
 type Props = {
   api: Api
   contact?: Contact
-  /** Of the contact as it was read: a change of somebody else meanwhile is not overwritten. */
+  /** The tag of the contact as it was read: a change of somebody else meanwhile is not overwritten. */
   etag?: string | null
   onClose: () => void
   onSaved: (contact: ContactWithTickets) => void

@@ -71,7 +71,7 @@ function textOfValue(value: CustomValue): string {
   return typeof readValue(value) === 'string' && !value.startsWith('"') ? value : JSON.stringify(value)
 }
 
-/** What was typed: a number, true, false, a list such as `["eu", "beta"]`, a text in quotes, or a text. */
+/** The typed value: a number, true, false, a list such as `["eu", "beta"]`, a text in quotes, or a text. */
 function readValue(text: string): CustomValue {
   try {
     const value: unknown = JSON.parse(text)

@@ -10,7 +10,7 @@ import { type Body, bodyOf, changesOf, type Spec, valueAt } from './spec'
 
 type Props = {
   specs: Spec[]
-  /** What the fields begin with. */
+  /** The values that the fields begin with. */
   value?: Body
   submit: string
   /** Gets all that the form holds, and what of it differs from the beginning. */
@@ -97,7 +97,7 @@ function Fields({ specs, value, faults }: { specs: Spec[]; value: Body; faults: 
   )
 }
 
-/** What decides before the first drawing which fields there are. */
+/** The facts that decide before the first drawing which fields there are. */
 function beginning(specs: Spec[], value: Body): Body {
   return structuredClone(Object.fromEntries(specs.map(({ name }) => [name.split('.')[0]!, value[name.split('.')[0]!]])))
 }

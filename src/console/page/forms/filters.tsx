@@ -55,7 +55,7 @@ function startOf({ kind }: Spec, value: string | null): unknown {
   return kind === 'check' ? value === 'true' : value
 }
 
-/** What the address says of the filters, for a request; days become the times at which they begin and end here. */
+/** The filters in the address, for a request; days become the times at which they begin and end here. */
 export function filterOf(query: URLSearchParams, specs: Spec[]): Record<string, string> {
   return Object.fromEntries(
     specs.flatMap(({ name, kind }) => {

@@ -8,7 +8,7 @@ const PAUSE_MS = 150
 
 type Props = {
   id: string
-  /** Of the hidden field that has the id. */
+  /** The name of the hidden field that has the id. */
   name?: string
   required?: boolean
   find: Find

@@ -1,4 +1,4 @@
-/** What is shown once, or has to be typed elsewhere: with a button that copies it. */
+/** A word that is shown once, or has to be typed elsewhere: with a button that copies it. */
 import { useId } from 'preact/hooks'
 import { Action, Button } from '../ui/buttons'
 import { Dialog } from '../ui/dialogs'

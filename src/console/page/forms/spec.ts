@@ -1,4 +1,4 @@
-/** What a form asks for, and how what was typed becomes the body of a request. */
+/** The questions of a form, and how the typed values become the body of a request. */
 
 export type Option = { value: string; text: string; disabled?: boolean }
 
@@ -33,7 +33,7 @@ export type Spec = Kind & {
   required?: boolean
   /** Few need it, so it is folded below the others. */
   is_rare?: boolean
-  /** What has to be typed, for a question that is not answered by mistake. */
+  /** The word that has to be typed, for a question that is not answered by mistake. */
   equals?: string
   /** Tells if it is asked for, by what the form holds now. */
   when?: (body: Body) => boolean
@@ -102,7 +102,7 @@ function linesOf(text: string): string[] {
     .filter(Boolean)
 }
 
-/** What differs between two bodies, so that a change of somebody else in another field stays. */
+/** The difference of two bodies, so that a change of somebody else in another field stays. */
 export function changesOf(before: Body, after: Body, specs: Spec[]): Body {
   const customs = new Set(specs.flatMap(({ kind, name }) => (kind === 'custom' ? [name] : [])))
   const changed = Object.entries(after).filter(([name, value]) => !isSame(before[name], value))

@@ -1,4 +1,4 @@
-/** What can be chosen for a ticket. */
+/** The choices for a ticket. */
 import type { Ticket } from '../../../desk/tickets/model'
 import type { Me } from '../../../people/auth/model'
 import type { Option } from '../ui/combobox'

@@ -171,7 +171,7 @@ function SendButtons({ is_note, ticket, send, is_off }: SendButtonsProps) {
 type KindsProps = {
   is_note: boolean
   choose: (is_note: boolean) => void
-  /** Of the reply, and of the note. */
+  /** The texts of the reply and of the note. */
   has_draft: [boolean, boolean]
 }
 

@@ -18,7 +18,7 @@ const EVERY_MS = 60_000
 /** Events that move drafts to another ticket. */
 const MOVING = ['ticket.merged', 'ticket.unmerged', 'ticket.split']
 
-/** Of the reply, and of the note. */
+/** The drafts of the reply and of the note. */
 type Kinds = readonly [Writing, Writing]
 
 /** Reads the drafts of a ticket, and puts the person's own into the composer. */

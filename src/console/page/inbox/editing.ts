@@ -1,11 +1,11 @@
-/** What the field of a message and its editor hand to each other. */
+/** Types that the field of a message and its editor hand to each other. */
 import type { Format } from './formatting'
 import type { NextStatus } from './sending'
 
-/** What can be done to the field from outside. */
+/** The deeds on the field from outside. */
 export type TextHandle = { focus(): void }
 
-/** What the editor can do while it is shown. */
+/** The deeds of the editor while it is shown. */
 export type Editing = TextHandle & {
   run(format: Format): void
   insertImage(address: string): void

@@ -1,4 +1,4 @@
-/** What stands where no ticket is open: the way to real mail while there is no ticket, else the keys of the inbox. */
+/** Shown where no ticket is open: the way to real mail while there is no ticket, else the keys of the inbox. */
 import { MessagesSquare } from 'lucide'
 import { useRef } from 'preact/hooks'
 import type { Ticket, TicketListMeta } from '../../../desk/tickets/model'

@@ -54,7 +54,7 @@ function release(writing: Writing): Held | undefined {
   return held
 }
 
-// What the next person would send is not theirs.
+// A message that the next person would send is not theirs.
 signIn.listen(() => {
   if (signIn.value.state === 'none') for (const writing of outgoing.value.keys()) takeBack(writing)
 })

@@ -1,4 +1,4 @@
-/** What the list can show: the views that everybody has, and those that were saved, with counts. */
+/** The lists that can be shown: the views that everybody has, and those that were saved, with counts. */
 import { Bookmark, CircleCheck, CircleDashed, CircleDot, CircleUser, type IconNode, Inbox, UserX } from 'lucide'
 import { useEffect, useState } from 'preact/hooks'
 import type { TicketListMeta } from '../../../desk/tickets/model'

@@ -13,7 +13,7 @@ const MOST = 1000
 
 /** The time of a ticket that the person saw last. */
 let looked = new Map<string, string>()
-/** What changed before does not count: when the person used this browser first. */
+/** Changes before that moment do not count: when the person used this browser first. */
 let begun: string | undefined
 /** Tickets that the person has just changed, as they were before. */
 const changed = new Map<string, string>()

@@ -33,7 +33,7 @@ export function useMacro(
       setChosen({ macro, preview })
       if (preview.body === null) return
       const writing = kinds[preview.is_internal ? 1 : 0]
-      // What was typed before stays.
+      // The text typed before stays.
       writing.write({ text: joined(writing.cell.value.text, preview.body) }, ticket.messages)
       choose(preview.is_internal)
     })
@@ -87,7 +87,7 @@ type ChosenProps = {
   is_off: boolean
 }
 
-/** What the macro that was chosen changes; nothing when none is. */
+/** The changes of the chosen macro; nothing when none is. */
 export function ChosenMacro({ names, chosen, apply, drop, is_off }: ChosenProps) {
   if (!chosen) return null
   return (

@@ -56,7 +56,7 @@ function Proof({ message: { direction, channel, sender_verified } }: { message: 
   )
 }
 
-/** What became of the email, with what the server said when it did not take it. */
+/** The fate of the email, with the words of a server that did not take it. */
 function EmailStatus({ message }: { message: Message }) {
   const { email_status, email_error, email_recipients } = message
   if (email_status === 'none') return null

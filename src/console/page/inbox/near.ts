@@ -4,7 +4,7 @@ import { useLayoutEffect, useState } from 'preact/hooks'
 import { whenIdle } from '../idle'
 
 const NEAR_PX = 300
-/** What is far waits until what is in sight has been drawn. */
+/** Parts that are far wait until those in sight have been drawn. */
 const SETTLE_MS = 300
 
 /** Those that were not drawn yet, the last to be drawn first. */

@@ -35,7 +35,7 @@ export function RichText({ label, placeholder, value, is_off, write, onReady }: 
   const box = useRef<HTMLDivElement>(null)
   const editor = useRef<Editor>(undefined)
   const [asks_link, setAsksLink] = useState(false)
-  /** What was written here of late: another text comes from elsewhere. Drawing follows the typing a little later. */
+  /** The text that was written here of late: another comes from elsewhere. Drawing follows a little later. */
   const written = useRef([value])
   const writing = useRef(write)
   writing.current = write
@@ -104,7 +104,7 @@ function makeEditor(
   })
 }
 
-/** What is written, with the addresses that the service knows. */
+/** The text, with the addresses that the service knows. */
 function htmlOf(editor: Editor): string {
   return editor.getHTML().replace(/<img src="[^"]*"([^>]*) data-address="([^"]*)">/g, '<img src="$2"$1>')
 }

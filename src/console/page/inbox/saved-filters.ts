@@ -8,7 +8,7 @@ import { type Asked, readSearch } from './search-words'
 type Filter = Record<string, string>
 export type Choices = Pick<Names, 'labels' | 'users'>
 
-/** What a search finds that names nobody. */
+/** The words of a search that name nobody. */
 const NOBODY = '00000000-0000-7000-8000-000000000000'
 /** A parameter of the list that has no word. */
 const PARAMETER = /^([a-z_]+|custom\.\S+?)\s*=\s*(.*)$/

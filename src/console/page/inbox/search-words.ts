@@ -7,7 +7,7 @@ import type { Names } from '../view-types'
 /** A filter word as it was typed; `-` before it is no part of the language. */
 type Term = { name: string; value: string }
 
-/** What a search asks for: filters of the ticket list, and names of people and companies that have to be looked up. */
+/** The wishes of a search: filters of the ticket list, and names of people and companies that have to be looked up. */
 export type Asked = {
   filter: Record<string, string>
   /** Part of the name or address of the contact. */

@@ -38,7 +38,7 @@ export function useSelection(rows: Ticket[]) {
 
 type BarProps = View & { names: Names; selection: Selection; reload: () => Promise<void> }
 
-/** What can be done to the selected tickets. */
+/** The deeds on the selected tickets. */
 export function SelectionBar({ api, me, names, selection, reload }: BarProps) {
   const { selected, clear } = selection
   const change = async (changes: BulkChanges) => {

@@ -16,10 +16,10 @@ import { nextAfter } from './neighbours'
 import type { Writing } from './writing'
 
 export type NextStatus = 'pending' | 'resolved'
-/** What came while an answer was written, and what was to happen with it. */
+/** The messages that came while an answer was written, and what was to happen with it. */
 type Missed = { messages: Message[]; status?: NextStatus }
 
-/** What came since a draft was begun, that its writer was not shown yet. */
+/** The messages since a draft was begun that its writer was not shown yet. */
 export function missedOf(writing: Writing, { messages }: TicketWithMessages): Message[] {
   const seen = new Set(writing.cell.value.seen)
   return writing.isEmpty ? [] : messages.filter(({ id }) => !seen.has(id))

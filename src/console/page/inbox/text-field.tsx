@@ -73,7 +73,7 @@ export function TextField({ handle, macros, chooseMacro, tools, ...props }: Prop
 function useEditor({ value, write }: TextProps) {
   const [wants_rich, setWantsRich] = useState(false)
   const editing = useRef<Editing | undefined>(undefined)
-  /** What is done once the editor is there. */
+  /** The work once the editor is there. */
   const waiting = useRef<((editing: Editing) => void) | undefined>(undefined)
   return {
     editing,

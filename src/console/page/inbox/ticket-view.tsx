@@ -18,7 +18,7 @@ import { Reading } from './reading'
 import { Side } from './side'
 import { TicketHead } from './ticket-head'
 
-/** What is shown, and its tag: a change that was made on an older state is refused. */
+/** The ticket on the page, and its tag: a change that was made on an older state is refused. */
 type Shown = { ticket: TicketWithMessages; etag: string | null }
 
 export function TicketView(view: View & { ticket_id: string; names: Names }) {

@@ -1,4 +1,4 @@
-/** What happened to a ticket, in words. */
+/** The timeline of a ticket, in words. */
 import { useState } from 'preact/hooks'
 import type { TicketWithMessages } from '../../../desk/tickets/model'
 import type { Activity } from '../../../desk/timeline/model'

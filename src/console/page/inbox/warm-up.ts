@@ -4,7 +4,7 @@ import { CustomerPanel } from './side'
 import { keepSpares } from './spare-frames'
 import { RichText } from './text-field'
 
-/** What the first ticket needs. */
+/** The code that the first ticket needs. */
 export function warmUpTicket(): void {
   whenIdle(CustomerPanel.preload)
   keepSpares()

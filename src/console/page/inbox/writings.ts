@@ -11,7 +11,7 @@ signIn.listen(() => {
   writings.clear()
 })
 
-/** What is written in a ticket, as a reply or as a note. */
+/** The texts in a ticket, as a reply or as a note. */
 export function writingOf(api: Api, ticket_id: string, is_internal: boolean): Writing {
   const name = `${ticket_id} ${is_internal}`
   const writing = writings.get(name) ?? new Writing(api, ticket_id, is_internal)

@@ -1,4 +1,4 @@
-/** What is written as a reply or a note, and what the service has of it: how the two are compared. */
+/** The text of a reply or a note, and the one that the service has of it: how the two are compared. */
 import type { Attachment } from '../../../desk/attachments/model'
 import type { Draft } from '../../../desk/drafts/model'
 import type { Message } from '../../../desk/messages/model'
@@ -9,7 +9,7 @@ type Said = { body: string; files: string; cc: string }
 /** A draft that the service has: what was read or written last. */
 type Kept = Said & Pick<Draft, 'id' | 'author' | 'based_on'> & { etag: string | null }
 
-/** What is written here, and what is known of it. */
+/** The text here, and what is known of it. */
 export type Written = {
   text: string
   files: Attachment[]
@@ -22,7 +22,7 @@ export type Written = {
   /** Idempotency-Key of what is written now, once it was sent: sending it again after an error does nothing twice. */
   key?: string
   kept?: Kept
-  /** What somebody made of the draft elsewhere, while something else was written here. */
+  /** The draft as somebody made it elsewhere, while something else was written here. */
   other?: { draft: Draft; etag: string | null }
   /** Why it could not be saved. */
   fault?: string
@@ -54,17 +54,17 @@ export function isSame(one: Said, other: Said): boolean {
   return one.body === other.body && one.files === other.files && one.cc === other.cc
 }
 
-/** What is written here, to compare it. */
+/** The text here, to compare it. */
 export function saidIn(written: Written): Said {
   return { body: bodyOf(written), files: namesOf(written.files), cc: copiesOf(written.cc) }
 }
 
-/** What the service has, to compare it. @param etag its tag; null when it is not known */
+/** The text that the service has, to compare it. @param etag its tag; null when it is not known */
 export function keptOf({ id, author, body, based_on, attachments, cc }: Draft, etag: string | null): Kept {
   return { id, author, body, based_on, files: namesOf(attachments), cc: copiesOf(cc), etag }
 }
 
-/** What the writer has seen once these messages were shown. */
+/** The messages that the writer has seen once these were shown. */
 export function seenOf(messages: Message[]): { seen: string[]; based_on?: string } {
   const based_on = messages.findLast(({ is_internal }) => !is_internal)?.id
   return { seen: messages.map(({ id }) => id), based_on }

@@ -17,7 +17,7 @@ import { t } from '../words/catalogue'
 const PATH = '/auth/second-factor'
 const SELDOM_MS = 300_000
 
-/** What the person is doing with it. */
+/** The step at which the person is. */
 type Step =
   | { at: 'password' | 'renew' | 'remove' }
   | ({ at: 'scan' } & SecondFactorSecret)

@@ -1,4 +1,4 @@
-/** What imports have made and changed: the events that tell of their ends. */
+/** The outcome of imports: the events that tell of their ends. */
 import type { FeedEvent } from '../../../delivery/events/model'
 import { query } from '../api'
 import { useLive } from '../live'
@@ -9,7 +9,7 @@ import type { View } from '../view-types'
 import { t } from '../words/catalogue'
 
 const EVERY_MS = 30_000
-/** Of each page; an organization is imported a few times. */
+/** The size of each page; an organization is imported a few times. */
 const PER_PAGE = 100
 
 /** By the names of files. */

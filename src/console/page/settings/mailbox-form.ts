@@ -146,7 +146,7 @@ function signatureSpecs(): Spec[] {
   ]
 }
 
-/** What the form begins with. */
+/** The values that the form begins with. */
 export function mailboxValue(one: Mailbox | undefined): Body {
   if (!one)
     return { active: true, plus_addressing: true, smtp: { port: 587, security: 'starttls' }, sign_in: 'password' }
@@ -155,10 +155,10 @@ export function mailboxValue(one: Mailbox | undefined): Body {
   return { ...one, smtp: smtp ?? { port: 587, security: 'starttls' }, sign_in }
 }
 
-/** What the form becomes: without a host the mailbox only receives, without a domain nothing is signed. */
+/** The body that the form becomes: without a host the mailbox only receives, without a domain nothing is signed. */
 export function mailboxBody({ sign_in, ...body }: Body, one: Mailbox | undefined): Body {
   const { smtp, dkim } = body as { smtp?: Body; dkim?: Body }
-  // Of a new mailbox it is left out.
+  // A new mailbox leaves it out.
   const none = one ? null : undefined
   return {
     ...body,

@@ -65,7 +65,7 @@ export async function testMailbox({ api }: Pick<View, 'api'>, { id }: Mailbox): 
   return (await api.post<MailboxTest>(`/mailboxes/${id}/test`)).data
 }
 
-/** What the server said to the test. */
+/** The words of the server to the test. */
 export function testWords({ address }: Mailbox, { ok, response_time_ms, error }: MailboxTest): string {
   return ok
     ? t('mailbox.test_ok', { address, ms: response_time_ms })

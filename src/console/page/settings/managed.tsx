@@ -34,12 +34,12 @@ type Props<T extends { id: string }> = {
   adding?: string
   /** Fields of a new one, or of one that is edited; undefined: it cannot be edited. */
   specs: (one: T | undefined) => Spec[] | undefined
-  /** What the form begins with, and what it becomes. */
+  /** The values that the form begins with, and what it becomes. */
   startOf?: (one: T | undefined) => Body | undefined
   toBody?: (body: Body, one: T | undefined) => Body | Promise<Body>
-  /** What is done to one that goes; deleted unless given. */
+  /** The verb for one that goes; deleted unless given. */
   removal?: Removal
-  /** What that means; undefined: it stays. */
+  /** The consequence; undefined: it stays. */
   deleteMeans?: (one: T) => string | undefined
   /** More that can be done with one. */
   acts?: (one: T, reload: () => Promise<void>) => ComponentChildren

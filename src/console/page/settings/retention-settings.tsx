@@ -129,7 +129,7 @@ function Edit({ api, retention, reload }: View & { retention: Retention; reload:
 
 type FoundProps = RetentionPreview['rules'][number] & { rule: Rule; organization_id: string }
 
-/** What a rule would do now. */
+/** The effect of a rule now. */
 function Found({ tickets, oldest, rule, organization_id }: FoundProps) {
   return (
     <div class="found" role="status">

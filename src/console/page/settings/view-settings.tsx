@@ -79,7 +79,7 @@ function specs(): Spec[] {
   ]
 }
 
-/** What ids in filters stand for. */
+/** The names of ids in filters. */
 function useNames(api: Api) {
   return useLive<Choices & { named: Record<string, string> }>(
     `names of views ${api.organization_id}`,

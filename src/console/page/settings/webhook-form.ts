@@ -85,7 +85,7 @@ export function webhookSpecs(
   ]
 }
 
-/** What the form begins with: a new one gets everything. */
+/** The values that the form begins with: a new one gets everything. */
 export function webhookValue(one: Webhook | undefined): Body {
   return { events: EVENTS, ...one, filter: { ...one?.filter } }
 }

@@ -70,7 +70,7 @@ async function readTest(read: <T>(path: string) => Promise<T>): Promise<Test | u
   return { ticket, returned }
 }
 
-/** What is done already. */
+/** The steps that are done already. */
 export function doneOf({ mailbox, arrived, test, has_sent, colleagues }: Progress) {
   return {
     mailbox: mailbox !== undefined,

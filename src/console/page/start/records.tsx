@@ -67,7 +67,7 @@ export function Records({ api, progress, reload }: Props) {
   )
 }
 
-/** What DNS has of a record, and how to look again. */
+/** The records that DNS has, and how to look again. */
 type Checks = (purpose: DomainRecord['purpose']) => { checked: DomainRecord | undefined; look: () => Promise<void> }
 
 /** The records as the service finds them, once the domain is proven. */
@@ -87,7 +87,7 @@ function useChecks(api: Api, claim: Domain | undefined, mailbox: Mailbox): Check
 
 type SenderProps = Props & { mailbox: Mailbox; host: string; checks: Checks }
 
-/** What receivers look at. The mail that came back to the mailbox says how it was judged. */
+/** The records that receivers look at. The mail that came back to the mailbox says how it was judged. */
 function SenderRows({ api, mailbox, host, progress, reload, checks }: SenderProps) {
   const domain = mailbox.address.replace(/^.*@/, '')
   const judged = progress.test?.returned?.authentication
@@ -151,7 +151,7 @@ function Row({ what, type, name, value, hint, ...looked }: RowProps) {
   )
 }
 
-/** What is found of a record, and what is wrong with it. */
+/** The value found for a record, and its fault. */
 function Verdict({ what, checked, look, otherwise }: Looked & { what: string }) {
   if (!checked || checked.state === 'left') return <>{otherwise}</>
   const { state, purpose, found } = checked

@@ -66,7 +66,7 @@ export function FirstSteps(view: View) {
 
 type StepProps = { title: string; is_done: boolean; is_later?: boolean; children: ComponentChildren }
 
-/** What waits for an earlier step is only named. What gets done while one looks at it stays open. */
+/** Steps that wait for an earlier one are only named. One that gets done while a person looks at it stays open. */
 function Step({ title, is_done, is_later, children }: StepProps) {
   const state = is_done ? 'done' : is_later ? 'later' : 'next'
   const [is_open, setOpen] = useState(state === 'next')

@@ -15,7 +15,7 @@ type ButtonProps = {
   kind?: Kind
   /** For screen readers and on hover, when the text alone does not say it. */
   label?: string
-  /** Of a button that shows and hides something. */
+  /** The state of a button that shows and hides something. */
   is_open?: boolean
   disabled?: boolean
 }

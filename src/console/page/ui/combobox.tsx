@@ -11,7 +11,7 @@ export type Option = {
   icon?: IconNode
   /** Stands before the text in the place of an icon. */
   mark?: ComponentChildren
-  /** What it is found by, beside its text. */
+  /** Words that it is found by, beside its text. */
   words?: string
   /** At the end of the line: a key, or what else is good to know. */
   hint?: string

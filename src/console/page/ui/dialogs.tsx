@@ -46,7 +46,7 @@ export function Dialog({ title, children, onClose, is_palette }: DialogProps) {
 type QuestionProps = {
   title: string
   children: ComponentChildren
-  /** What the button says. */
+  /** The label of the button. */
   answer: string
   run: () => Promise<unknown>
   onClose: () => void

@@ -8,11 +8,11 @@ import { Icon } from './icons'
 import { attempt } from './toasts'
 
 type PopoverProps = {
-  /** What the button is about: for screen readers and on hover. */
+  /** The subject of the button: for screen readers and on hover. */
   label: string
-  /** What is chosen now, for screen readers. */
+  /** The present choice, for screen readers. */
   value?: string
-  /** What the button shows. */
+  /** The face of the button. */
   button: ComponentChildren
   kind?: 'quiet' | 'bare' | 'item'
   /** Gets what closes the popover. It is made when the popover is shown. */

@@ -1,4 +1,4 @@
-/** What stands where there is nothing, or nothing yet. */
+/** Placeholders where there is nothing, or nothing yet. */
 import type { IconNode } from 'lucide'
 import type { ComponentChildren } from 'preact'
 import type { Refusal } from '../api'
@@ -29,7 +29,7 @@ export function Skeleton({ lines = 6 }: { lines?: number }) {
   )
 }
 
-/** What to show while a list is read, or when it cannot be. */
+/** The view while a list is read, or when it cannot be. */
 export function Waiting({ error, lines }: { error: Refusal | undefined; lines?: number }) {
   if (!error) return <Skeleton lines={lines} />
   return (

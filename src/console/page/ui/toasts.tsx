@@ -1,4 +1,4 @@
-/** What happened, in words: for the eye and for screen readers. What can be undone has a button for it. */
+/** Words about what happened: for the eye and for screen readers. A deed that can be undone has a button for it. */
 import { useEffect, useRef } from 'preact/hooks'
 import { Refusal } from '../api'
 import { Cell, useCell } from '../cell'
@@ -39,7 +39,7 @@ export function tellFault(text: string): void {
 
 function show(told: Omit<Told, 'id'>): () => void {
   const id = ++last_id
-  // What can be undone stays; other words give way to the new ones.
+  // A deed that can be undone stays; other words give way to the new ones.
   const others = notices.value.filter(({ undo }) => undo !== undefined)
   notices.value = [...others, { ...told, id }].slice(-MOST)
   return () => remove(id)

@@ -1,4 +1,4 @@
-/** What the audit log lists, in words: each action of the service has some, or else it does not compile. */
+/** The audit log in words: each action of the service has some, or else it does not compile. */
 import type { AuditAction } from '../../../base/audit/actions'
 
 type Listed = Exclude<AuditAction, `operator.${string}`>

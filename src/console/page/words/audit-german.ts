@@ -1,4 +1,4 @@
-/** What the audit log lists, in German. */
+/** The audit log, in German. */
 import type { auditEnglish } from './audit-english'
 import type { Translated } from './translated'
 

@@ -67,7 +67,7 @@ export function refusalText(code: string, message: string): string {
   return refusals?.codes[code] ?? message
 }
 
-/** What the API says of a field, in the language of the page. @param code that of the whole answer */
+/** The words of the API about a field, in the language of the page. @param code that of the whole answer */
 export function faultText(code: string, message: string): string {
   const sentence = message.replace(/, or null$/, '')
   const known = refusals?.fields.find(([pattern]) => pattern.test(sentence))

@@ -1,4 +1,4 @@
-/** What the API answers when it refuses a request, in German: a sentence for each code, and what fields must be. */
+/** The refusals of the API, in German: a sentence for each code, and what fields must be. */
 import type { ErrorCode } from '../../../base/errors'
 import type { Refusals } from './translated'
 

@@ -65,7 +65,7 @@ function zoneOf({ title, records }: Group): string {
     const { purpose, state, note, name, type, value } = record
     const comment = `; ${MARKS[state]}: ${purpose}, ${note}`
     const shown = type === 'TXT' && value !== null ? quoted(value) : value
-    // What is right already is not to be pasted again, and what nobody here knows cannot be.
+    // A record that is right already is not to be pasted again, and one that nobody here knows cannot be.
     const line = `${name}. IN ${type} ${shown}`
     return value === null ? [comment] : [comment, state === 'ok' ? `; ${line}` : line]
   })
