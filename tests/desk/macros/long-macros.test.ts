@@ -20,7 +20,7 @@ test('a list of 30 macros of 1 MB leaves in steps, between which another request
   expect(answer.status).toBe(200)
   const reader = (answer.body as ReadableStream<Uint8Array>).getReader()
   const chunks = [(await reader.read()).value!]
-  // What is deleted now was not read yet.
+  // The one that is deleted now was not read yet.
   expect((await admin.delete(`/macros/${last!.id}`)).status).toBe(204)
   for (let next = await reader.read(); !next.done; next = await reader.read()) chunks.push(next.value)
   const { data, meta } = JSON.parse(Buffer.concat(chunks).toString())

@@ -31,7 +31,7 @@ test('an export of 12 messages of 1 MB leaves in steps, between which another re
     return !done
   }
   while (!text.includes('x'.repeat(1000))) expect(await read()).toBe(true)
-  // What is deleted now was not read yet.
+  // The one that is deleted now was not read yet.
   expect((await admin.delete(`/tickets/${ticket.id}/messages/${ids[11]}`)).status).toBe(204)
   while (await read());
   const { messages } = JSON.parse(text).data
