@@ -4,6 +4,7 @@ import type { Settings } from '../../base/db/embedded/data-directory'
 import { EmbeddedError } from '../../base/db/embedded/faults'
 import { startEmbedded } from '../../base/db/embedded/supervise'
 import { withSession } from '../../base/db/session'
+import { BackupError } from '../backup/backup-error'
 import type { Base } from './chain-manifest'
 import { PIECE_BYTES } from './log-pieces'
 
@@ -12,6 +13,9 @@ const REPLAY_MS = 6 * 3_600_000
 
 /** The words of PostgreSQL when no commit is later than the moment: all of the log was replayed. */
 const ENDS_BEFORE = /recovery ended before configured recovery target/
+
+/** PostgreSQL's words when changes that a base copy needs have a later time: its clock was set back meanwhile. */
+const STOPS_TOO_EARLY = /requested recovery stop point is before consistent recovery point/
 
 const SETTINGS: Settings = {
   // The pieces are in pg_wal already. The server asks for this in any case.
@@ -53,6 +57,11 @@ export async function recover(
     startEmbedded(data_dir, { settings: { ...SETTINGS, ...settings, ...more }, wait_ms: REPLAY_MS })
   let is_all = until_ms === undefined
   const server = await start(target).catch((error) => {
+    if (error instanceof EmbeddedError && STOPS_TOO_EARLY.test(error.message)) {
+      throw new BackupError(
+        `the copy of ${base.ended_at} has changes of a later time, because the clock was set back: name a later moment by --until`,
+      )
+    }
     if (!(error instanceof EmbeddedError && ENDS_BEFORE.test(error.message))) throw error
     is_all = true
     return start({})
