@@ -1,7 +1,7 @@
 /**
  * Measures how long readers and writers of another organization wait while the largest one does its worst: the slowest
- * reads, the same behind POST, and changes that wait for the lock of one ticket. The bare limit is what they wait beside
- * a process that only counts: it takes one processor too, and asks the service for nothing.
+ * reads, the same behind POST, and changes that wait for the lock of one ticket. The bare limit is the wait beside a
+ * process that only counts: it takes one processor too, and asks the service for nothing.
  */
 import fs from 'node:fs'
 import path from 'node:path'

@@ -46,7 +46,7 @@ let app: ReturnType<typeof createApp>
 let drop: () => Promise<void>
 
 /** A fresh migrated database and the app on it. In `beforeAll`; `stopApi` in `afterAll`. */
-export async function startApi(pool_size = 5): Promise<TestDatabase> {
+export async function startApi(pool_size = 10): Promise<TestDatabase> {
   const database = await createDatabase()
   drop = database.drop
   useSecrets('a secret key that only tests use')

@@ -6,7 +6,8 @@ import { startApi, stopApi } from '../../support/api'
 import { until } from '../../support/service'
 
 const LOOK_MS = 50
-const WORK_S = 0.2
+/** More than the collections of some looks take. */
+const WORK_S = 0.6
 
 beforeEach(async () => {
   await startApi(1)
