@@ -370,7 +370,7 @@ test('a public message goes out by email, to the contact', async () => {
     email_sent: false,
     email_status: 'queued',
     email_error: null,
-    email_recipients: [{ email: ticket.contact.email, status: 'queued', error: null }],
+    email_recipients: [{ email: ticket.contact.email, kind: 'to', status: 'queued', error: null }],
     cc: [],
   })
   expect(message.email_message_id).toEndWith('@acme.example')

@@ -56,7 +56,7 @@ test('a failed email goes out again with the same Message-ID, to the address tha
   await drain()
   const after = await read(sent)
   expect(after).toMatchObject({ email_status: 'sent', email_error: null, email_message_id: before.email_message_id })
-  expect(after.email_recipients).toEqual([{ email, status: 'sent', error: null }])
+  expect(after.email_recipients).toEqual([{ email, kind: 'to', status: 'sent', error: null }])
   expect(mailsOf(after).map(({ to }) => to)).toEqual([[email]])
   const [resent] = await resentOf(sent)
   const actor = { type: 'user', id: desk.agent.user_id }

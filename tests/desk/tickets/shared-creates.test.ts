@@ -195,7 +195,7 @@ test('no other request is sent behind a ticket that waits for its contact', asyn
   const { agent, id } = await createOrganization()
   const [locked, free] = [await createContact(agent), await createContact(agent)]
   await closeDatabase()
-  connectDatabase(counter.url, 3)
+  connectDatabase(counter.url, 10)
   // A long ticket is written by the statement that waits. The driver sends others behind it once it is prepared.
   await Promise.all(times(12, () => post(agent, free, { description: 'x'.repeat(20_001) })))
   await using lock = await holdRow(id, 'contacts', locked.id)
