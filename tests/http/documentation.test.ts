@@ -342,12 +342,12 @@ describe('the page', () => {
     expect(page.headers.get('content-type')).toStartWith('text/html')
     const files = [...(await page.text()).matchAll(/(?:src|href)="([^"]+)"/g)].map(([, url]) => url!)
     expect(files).toEqual([
-      '/swagger/favicon-32x32.png',
-      '/swagger/swagger-ui.css',
-      '/swagger/swagger-ui-bundle.js',
-      '/swagger/start.js',
+      'swagger/favicon-32x32.png',
+      'swagger/swagger-ui.css',
+      'swagger/swagger-ui-bundle.js',
+      'swagger/start.js',
     ])
-    for (const file of files) expect((await get(file)).status).toBe(200)
+    for (const file of files) expect((await get(`/${file}`)).status).toBe(200)
     expect(await (await get('/swagger/swagger-ui-bundle.js')).text()).toContain('SwaggerUIBundle')
   })
 
@@ -363,7 +363,7 @@ describe('the page', () => {
     expect(script.headers.get('content-type')).toStartWith('text/javascript')
     const shown: unknown[] = []
     new Function('SwaggerUIBundle', await script.text())((options: unknown) => shown.push(options))
-    expect(shown).toEqual([expect.objectContaining({ url: '/swagger/json', dom_id: '#ui', validatorUrl: null })])
+    expect(shown).toEqual([expect.objectContaining({ url: 'swagger/json', dom_id: '#ui', validatorUrl: null })])
   })
 
   test.each([

@@ -49,7 +49,7 @@ export const Message = Type.Object({
   email_message_id: orNull(Type.String({ description: 'Without angle brackets' })),
   email_recipients: Type.Array(
     Type.Object({
-      kind: oneOf(RECIPIENT_KINDS),
+      kind: oneOf(RECIPIENT_KINDS, { description: 'Where the address stands in the email' }),
       email: Type.String(),
       status: oneOf(RECIPIENT_STATUSES, { description: 'Of this recipient alone' }),
       error: orNull(Type.String({ description: 'What the server said against it' })),

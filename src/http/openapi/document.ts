@@ -64,7 +64,8 @@ function readingJson(app: AnyElysia): AnyElysia {
 
 function toOperation(operation: Operation, method: string, path: string, replies: ErrorReplies) {
   const { about, permission, codes, idempotency, link, has_optional_body, ...others } = operation
-  const { or_permission, and_permission, codes_422, removes_path, if_match, is_for_providers, ...documented } = others
+  const { or_permission, and_permission, reads, codes_422, removes_path, if_match, is_for_providers, ...documented } =
+    others
   const { summary = '', parameters = [], requestBody, responses = { 200: { description: 'Success' } } } = documented
   const is_single = isSingle(responses['200'])
   const is_tagged = method === 'get' && is_single && isInOrganization(permission)
