@@ -40,8 +40,8 @@ async function accept({ address }: Desk, number: number, reply_to?: string): Pro
  */
 async function filingOf(desk: Desk): Promise<string[]> {
   const { statements } = await counter.during(() => fileAsSet(desk.id))
-  // The first two end the leases: of one job, or of several.
-  const filing = statements.slice(statements.indexOf('begin ') + 2, statements.indexOf('commit') + 1)
+  // The first one lifts the limit of lock waits, the next ends the leases: of one job, or of several.
+  const filing = statements.slice(statements.indexOf('begin ') + 3, statements.indexOf('commit') + 1)
   const [inserts, others] = [filing.filter(isInsertOfRows), filing.filter((text) => !isInsertOfRows(text))]
   const named = [...new Set(inserts.map((text) => text.split(')values(')[0]!)), ...others.map(beginOf)]
   return named.toSorted()

@@ -86,6 +86,6 @@ test('the command, the probe and the page of changes name one version', async ()
   expect(JSON.parse(printed)).toEqual(build)
   const probe = await createApp(async () => false).handle(new Request('http://localhost/healthz'))
   expect(await probe.json()).toEqual({ status: 'ok', version, commit: build.commit })
-  const [, newest] = /^## (\S+)/m.exec(fs.readFileSync(path.join(ROOT, 'src/guide/changes.md'), 'utf8'))!
+  const [, newest] = /^## (\d\S+)/m.exec(fs.readFileSync(path.join(ROOT, 'src/guide/changes.md'), 'utf8'))!
   expect(newest).toBe(version)
 })
