@@ -201,7 +201,7 @@ test('no other request is sent behind a ticket that waits for its contact', asyn
   await using lock = await holdRow(id, 'contacts', locked.id)
 
   const held = post(agent, locked)
-  await untilBlocked(jobConnection(), 'select id, company_id from contacts')
+  await untilBlocked(jobConnection(), 'select id, company_id, deed_id from contacts')
   const reads = await Promise.all(times(20, () => agent.get('/labels')))
   await lock.release()
 
