@@ -126,6 +126,24 @@ describe('direction:', () => {
     expect(found.filter(({ from }) => !by.test(from))).toEqual([])
   })
 
+  // What a request asks takes the places of who asks: `connectionOf`, `readingOf`, `arrivingOf`, `accountsOf`.
+  test('the whole pool is for entrances, and for deeds that go on by themselves', () => {
+    const takes = (name: string) =>
+      own().flatMap(({ from, to, names }) => (to === 'base/db/pool' && (names?.includes(name) ?? true) ? [from] : []))
+    expect(takes('connection').sort()).toEqual(
+      [
+        ...['cli', 'desk/deeds/deeds', 'main', 'operate/backup/export-organization', 'operate/doctor/open'],
+        ...['operate/import/import-organization', 'operate/start/database'],
+      ].sort(),
+    )
+    // They find one row by its key, before it is known whose request it is.
+    expect(takes('lookUps').sort()).toEqual([
+      'http/admission/authenticate',
+      'http/admission/credentials',
+      'mail/inlets/take-mail',
+    ])
+  })
+
   test('queries know no commands, and sections no routes of others', () => {
     const back = pairs().filter(({ from, to }) => /\/(queries|model)$/.test(from) && /\/(commands|routes)$/.test(to))
     expect(back).toEqual([])
