@@ -19,8 +19,8 @@ import { type RedisServer, startRedis, WHY_NO_REDIS } from '../support/redis'
 import { type Service, startService, until } from '../support/service'
 import { type SmtpSink, sendMail, startSmtpSink } from '../support/smtp'
 
-/** Their faults are made where a cluster is (machine-away.long.ts), and in the tests of the continuous backup. */
-const ELSEWHERE = /^Deskwire(MachineAway|Backup.*)$/
+/** Their faults are made where a cluster is (machine-away.long.ts), and in the tests of the backup and of the log. */
+const ELSEWHERE = /^Deskwire(MachineAway|LogDropped|Backup.*)$/
 const RAW = 'From: ann@customer.example\r\nSubject: Hello\r\n\r\nHello\r\n'
 const FAKETIME = ['x86_64', 'aarch64']
   .map((machine) => `/usr/lib/${machine}-linux-gnu/faketime/libfaketime.so.1`)
