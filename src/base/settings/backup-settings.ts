@@ -55,7 +55,7 @@ export const BACKUP_SETTINGS = {
     default: '2000000000',
   },
   BACKUP_VERIFY: {
-    meaning: 'Restores the backup beside the service once a week and reads all of it: `on` or `off`.',
+    meaning: 'Restores the backup beside the service every 6 days and reads all of it: `on` or `off`.',
     read: oneWordOf(['on', 'off']),
     default: 'on',
   },

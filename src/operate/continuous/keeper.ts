@@ -212,7 +212,7 @@ export class Keeper {
     const is_old = this.#state.is_unproven || !(Date.now() - last_ms < config.BACKUP_BASE_HOURS * 3_600_000)
     const is_due = is_old || (this.#database !== undefined && !this.#chain)
     if (is_due && !this.#made && !this.#copying && performance.now() - this.#base_ms > BASE_AGAIN_MS) this.#copy(vault)
-    if (this.#state.last_base && !this.#copying) this.#verifier.verifyWeekly()
+    if (this.#state.last_base && !this.#copying) this.#verifier.verifyWhenDue()
   }
 
   async #addBase(vault: Vault, made: MadeBase): Promise<void> {

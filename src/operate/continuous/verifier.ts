@@ -1,4 +1,4 @@
-/** Runs `cli backup verify` once a week, in a process of its own: memory and processor of the service stay free. */
+/** Runs `cli backup verify` every 6 days, in a process of its own: memory and processor of the service stay free. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import path from 'node:path'
 import { config } from '../../base/config'
@@ -6,7 +6,8 @@ import { log } from '../../base/log'
 import { readVerified } from './state'
 
 const CLI = path.join(import.meta.dirname, '../../cli.ts')
-const WEEK_MS = 7 * 86_400_000
+/** A look that begins then has ended within a week, also when it waits for a base copy or is tried again. */
+const NEXT_MS = 6 * 86_400_000
 /** After a look that failed. */
 const AGAIN_MS = 6 * 3_600_000
 
@@ -14,11 +15,10 @@ export class Verifier {
   #process: ChildProcess | undefined
   #tried_ms = Number.NEGATIVE_INFINITY
 
-  /** Begins when the last look that found nothing wrong is a week ago. The command notes what it finds. */
-  verifyWeekly(): void {
+  /** Begins when a look is due. The command notes what it finds. */
+  verifyWhenDue(): void {
     if (config.BACKUP_VERIFY === 'off' || this.#process || performance.now() - this.#tried_ms < AGAIN_MS) return
-    const last = readVerified()
-    if (last && !last.fault && Date.now() - Date.parse(last.at) < WEEK_MS) return
+    if (!isLookDue(readVerified(), Date.now())) return
     this.#tried_ms = performance.now()
     const child = spawn(process.execPath, [CLI, 'backup', 'verify'], { stdio: 'ignore' })
     this.#process = child
@@ -34,4 +34,9 @@ export class Verifier {
   stop(): void {
     this.#process?.kill()
   }
+}
+
+/** Tells whether the last look found something wrong, or is long ago. */
+export function isLookDue(last: ReturnType<typeof readVerified>, now_ms: number): boolean {
+  return !last || last.fault !== undefined || now_ms - Date.parse(last.at) >= NEXT_MS
 }

@@ -6,7 +6,7 @@ import { fullWords, unprovenWords } from '../continuous/backup-words'
 import { readState, readVerified } from '../continuous/state'
 import { counted, type Finding, failure, warning } from './finding'
 
-/** The backup is verified each week by itself. */
+/** The backup is verified every 6 days by itself. */
 const VERIFIED_MOST_DAYS = 10
 const DAY_MS = 86_400_000
 
