@@ -1,8 +1,10 @@
 /** Passwords that are checked or set: few at a time, in turns, and no more wait than can be done soon. */
 import { afterAll, beforeAll, expect, spyOn, test } from 'bun:test'
+import ipaddr from 'ipaddr.js'
 import { ApiError } from '../../../src/base/errors'
 import { verifyPassword } from '../../../src/people/auth/password'
 import { createOrganization, PASSWORD, startApi, stopApi, stranger } from '../../support/api'
+import { withSettings } from '../../support/settings'
 
 beforeAll(() => startApi())
 afterAll(stopApi)
@@ -48,6 +50,21 @@ test('of 100 sign-ins at the same time two passwords are checked at once, and ri
   }
   expect((await stranger().post('/auth/login', right[0])).status).not.toBe(503)
 }, 60_000)
+
+test('100 strangers from 100 addresses at the same time are all answered in their turns', async () => {
+  using _ = withSettings({ TRUSTED_PROXIES: [ipaddr.parseCIDR('127.0.0.0/8')] })
+  const { admin } = await createOrganization()
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, (_, n) =>
+      stranger().post(
+        '/auth/login',
+        { email: n === 99 ? admin.email : `stranger.${n}.${admin.email}`, password: PASSWORD },
+        { 'x-forwarded-for': `198.51.100.${n}` },
+      ),
+    ),
+  )
+  expect(answers.map(({ status }) => status)).toEqual([...Array(99).fill(401), 200])
+}, 120_000)
 
 test('what one address asks for beyond 50 is 503 with Retry-After, and another address gets its turn', async () => {
   const done: string[] = []
