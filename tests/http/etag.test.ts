@@ -8,6 +8,9 @@ import { createContact, createMessage, uploadFile } from '../support/factories'
 beforeAll(() => startApi())
 afterAll(stopApi)
 
+/** The tag as modules of Apache that compress make it. */
+const packed = (tag: string, ends = ['-gzip', '-br']) => ends.map((end) => `${tag.slice(0, -1)}${end}"`)
+
 async function createTicket(fields: Record<string, unknown> = {}) {
   const organization = await createOrganization()
   const contact = await createContact(organization.agent)
@@ -54,11 +57,13 @@ describe('a single object', () => {
   test('is not sent again to one who has it', async () => {
     const { agent, path } = await createTicket()
     const tag = (await agent.get(path)).headers.get('etag')!
-    for (const names of [tag, `W/${tag}`, `"other", ${tag}`, '*']) {
+    for (const names of [tag, `W/${tag}`, `"other", ${tag}`, '*', ...packed(tag)]) {
       const answer = await agent.get(path, { 'if-none-match': names })
       expect([answer.status, answer.text, answer.headers.get('etag')]).toEqual([304, '', tag])
     }
-    expect((await agent.get(path, { 'if-none-match': '"other"' })).status).toBe(200)
+    for (const names of ['"other"', '"other-gzip"', `${tag}-gzip`, ...packed(tag, ['-gzip-gzip', '-zip'])]) {
+      expect([names, (await agent.get(path, { 'if-none-match': names })).status]).toEqual([names, 200])
+    }
     await agent.patch(path, { priority: 'urgent' })
     expect((await agent.get(path, { 'if-none-match': tag })).status).toBe(200)
   })
@@ -120,6 +125,21 @@ describe('If-Match', () => {
     const current = first.headers.get('etag')!
     expect((await admin.delete(path, undefined, { 'if-match': current })).status).toBe(204)
     expect((await admin.delete(path, undefined, { 'if-match': current })).status).toBe(404)
+  })
+
+  test('holds with the end that a module of Apache gives it, as long as the tag does', async () => {
+    const { agent, created, path } = await createTicket()
+    for (const end of ['-gzip', '-br']) {
+      const before = (await agent.get(path)).headers.get('etag')!
+      const [tag] = packed(before, [end])
+      for (const forged of packed(before, ['-gzip-gzip', 'gzip', '-'])) {
+        expect([forged, (await agent.patch(path, {}, { 'if-match': forged })).status]).toEqual([forged, 412])
+      }
+      const of_one = { 'if-match': `"other", W/${tag}` }
+      expect([end, (await agent.patch(path, { subject: `One ${end}` }, of_one)).status]).toEqual([end, 200])
+      expect([end, (await agent.patch(path, {}, { 'if-match': tag! })).status]).toEqual([end, 412])
+    }
+    expect((await agent.patch(path, {}, { 'if-match': created.headers.get('etag')! })).status).toBe(412)
   })
 
   test('of * holds when the resource exists', async () => {

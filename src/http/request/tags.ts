@@ -17,22 +17,25 @@ export function tagsOf(shown: { data: object } | LargeAnswer): string[] {
   return messages || time_entries ? [...tags, etagOf(JSON.stringify({ data: own }))] : tags
 }
 
+/** The end that modules of Apache which compress give a tag. One of ours is never shorter than that of a row. */
+const CODING = /(?<="[\w-]{27,64})-(?:gzip|br)(?=")/g
+
 /**
- * Checks an If-Match header, if there is one. A tag is of a row, whatever the bytes of an answer: `W/`, which a proxy
- * that compresses puts before it, is ignored.
+ * Checks an If-Match header, if there is one. A tag is of a row, whatever the bytes of an answer: what a proxy that
+ * compresses adds, `W/` before it or its coding at the end, is ignored.
  * @param shown what the GET shows; undefined when there is nothing, for which no tag holds
  * @throws PRECONDITION_FAILED
  */
 export function requireTag(header: string | null, shown: { data: object } | LargeAnswer | undefined): void {
   if (header === null || (shown && header.trim() === '*')) return
   const current = shown ? tagsOf(shown) : []
-  if (!header.split(',').some((tag) => current.includes(tag.trim().replace(/^W\//, ''))))
-    throw new ApiError('PRECONDITION_FAILED')
+  const named = header.replace(CODING, '').split(',')
+  if (!named.some((tag) => current.includes(tag.trim().replace(/^W\//, '')))) throw new ApiError('PRECONDITION_FAILED')
 }
 
-/** Tells whether If-None-Match names the tag, in its weak form too. */
+/** Tells whether If-None-Match names the tag, also as a proxy that compresses made it. */
 export function isNamed({ headers }: Request, etag: string): boolean {
-  return fresh({ 'if-none-match': headers.get('if-none-match') ?? undefined }, { etag })
+  return fresh({ 'if-none-match': headers.get('if-none-match')?.replace(CODING, '') }, { etag })
 }
 
 /** The signatures in addresses of attachments (`desk/attachments/signed-url.ts`), in JSON fields and in HTML. */
