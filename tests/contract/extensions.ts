@@ -339,6 +339,7 @@ Message / field / channel <- portal-privacy: every message says how it came
 GET /companies / query / external_id <- external-ids: an external id of %s > is unique, filters, and is free once it is cleared or the thing is deleted
 GET /tickets / query / external_id <- external-ids: an external id of %s > is unique, filters, and is free once it is cleared or the thing is deleted
 Companies, tickets / code / EXTERNAL_ID_EXISTS <- external-ids: an external id of %s > is unique, filters, and is free once it is cleared or the thing is deleted
+PATCH /tickets/:ticket_id / request / contact_id <- unknown-sender: a PATCH gives the ticket its contact, once
 PATCH /tickets/:ticket_id / request / external_id <- external-ids: a changed external id of a ticket is told, and stands in its timeline
 PUT /companies/by-external-id/:external_id <- external-ids: PUT of a company by its external id > creates it, changes it, heeds If-Match, and refuses another id
 PUT /companies/by-external-id/:external_id / at once <- external-ids: PUT of a company by its external id > by 16 clients at once makes one company

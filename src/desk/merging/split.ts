@@ -2,20 +2,21 @@
 import { newId } from '../../base/db/columns'
 import { insertRows } from '../../base/db/insert-rows'
 import { unknownIds } from '../../base/errors'
-import { type Actor, inTransaction, type Scope, together } from '../../base/scope'
+import { inTransaction, type Scope, together } from '../../base/scope'
 import { asIds } from '../../base/shapes/ids'
 import { publish } from '../../delivery/webhooks/publish'
 import { findOrCreateContacts } from '../contacts/senders'
 import { spreadHold } from '../holds/holds'
 import { touchTickets } from '../messages/add-messages'
 import { lockConversation, lockMail } from '../messages/conversation'
+import { UNKNOWN_SENDER } from '../messages/draft'
 import { receivedSince } from '../messages/received-since'
-import { addParticipants, type Candidate, type Standing } from '../participants/commands'
+import { addToEach, type Candidate, type Standing } from '../participants/commands'
 import { rebuildSearch } from '../search/ticket-document'
 import type { Ticket } from '../tickets/model'
 import { openTickets } from '../tickets/open-tickets'
 import { getTicketSummary } from '../tickets/queries'
-import { recordActivity } from '../timeline/activity'
+import { type EntryActor, recordActivity } from '../timeline/activity'
 import type { NewSplit } from './model'
 
 type Chosen = {
@@ -30,9 +31,6 @@ type Chosen = {
   /** The mailbox of the ticket that it was written on. */
   mailbox_id: string | null
 }
-
-/** The customer's message that could have opened the ticket. */
-type Opener = Chosen & { sender_email: string }
 
 /** An answer goes to each of them: as by mail that opens a ticket. */
 const MOST_CONFIRMED = 20
@@ -49,7 +47,7 @@ export function splitTicket(scope: Scope, id: string, { message_ids, subject }: 
     const { locked_at } = await lockConversation(scope, id)
     const [old, chosen] = await together([getTicketSummary(scope, id), readChosen(scope, id, message_ids)])
     const opener = chosen.find(({ direction }) => direction === 'inbound')
-    const new_id = await open(scope, old, isOpener(opener) ? opener : undefined, subject ?? old.subject)
+    const new_id = await open(scope, old, opener && isOpener(opener) ? opener : undefined, subject ?? old.subject)
     await spreadHold(scope, id, [new_id])
     const ids = chosen.map((message) => message.id)
     await moveMessages(scope, ids, new_id)
@@ -102,13 +100,13 @@ async function readChosen({ sql, organization_id }: Scope, ticket_id: string, gi
   return chosen
 }
 
-/** An erased message has no sender any more. */
-function isOpener(message: Chosen | undefined): message is Opener {
-  return message !== undefined && message.sender_email !== null
+/** Tells if the customer's message could have opened the ticket. An erased message has no sender any more. */
+function isOpener({ sender_email, sender_name }: Chosen): boolean {
+  return sender_email !== null || sender_name === UNKNOWN_SENDER.name
 }
 
 /** Opens the new ticket with its participants. @returns its id */
-async function open(scope: Scope, old: Ticket, opener: Opener | undefined, subject: string): Promise<string> {
+async function open(scope: Scope, old: Ticket, opener: Chosen | undefined, subject: string): Promise<string> {
   const id = newId()
   const contact_id = opener ? (opener.writer_id ?? (await contactOf(scope, opener))) : (old.contact?.id ?? null)
   const filed = opener && (await filedAs(scope, opener))
@@ -117,17 +115,15 @@ async function open(scope: Scope, old: Ticket, opener: Opener | undefined, subje
   await openTickets(scope, [{ id, subject, contact_id, mailbox_id, actor, first: null, split_from_id: old.id }])
   const ticket = { id, contact_id }
   // The writer has named the people, not the agent who splits.
-  const by: Actor =
-    opener && contact_id !== null
-      ? { type: 'contact', id: contact_id, name: opener.sender_name, email: opener.sender_email }
-      : actor
+  const by: EntryActor = opener ? { type: 'contact', id: contact_id, name: opener.sender_name } : actor
   for (const [standing, people] of await peopleOf(scope, old.id, opener, filed)) {
-    await addParticipants({ ...scope, actor: by }, ticket, people, standing)
+    await addToEach(scope, [{ ticket, actor: by, candidates: people.map((one) => ({ ...one, standing })) }])
   }
   return id
 }
 
-async function contactOf(scope: Scope, { sender_name: name, sender_email: email }: Opener): Promise<string> {
+async function contactOf(scope: Scope, { sender_name: name, sender_email: email }: Chosen): Promise<string | null> {
+  if (email === null) return null
   const [contact] = await findOrCreateContacts(scope, [{ name, email }])
   return contact!.id
 }
@@ -141,7 +137,7 @@ async function mailboxOf({ sql, organization_id }: Scope, ticket_id: string): Pr
 type Filed = { mailbox_id: string | null; recipients: string[] }
 
 /** How a message came in, as far as the ledger knows it: its mailbox, and the addresses in To and Cc. */
-async function filedAs({ sql, organization_id }: Scope, { id }: Opener): Promise<Filed | undefined> {
+async function filedAs({ sql, organization_id }: Scope, { id }: Chosen): Promise<Filed | undefined> {
   const [filed] = await sql<Filed[]>`
     select mailbox_id, recipients from inbound_messages
     where organization_id = ${organization_id} and message_id = ${id}
@@ -158,7 +154,7 @@ async function filedAs({ sql, organization_id }: Scope, { id }: Opener): Promise
 async function peopleOf(
   { sql, organization_id }: Scope,
   old_id: string,
-  opener?: Opener,
+  opener?: Chosen,
   filed?: Filed,
 ): Promise<[Standing, Candidate[]][]> {
   if (opener) {

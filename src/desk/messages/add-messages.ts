@@ -3,17 +3,17 @@
  * `commands.ts` adds one that an agent writes, and sends it.
  */
 
-import { type Actor, type Scope, together } from '../../base/scope'
+import { type Scope, together } from '../../base/scope'
 import { claimForEach } from '../attachments/claim-uploads'
 import { addEachToSearch } from '../search/ticket-document'
-import { type ActivityEntry, recordActivities } from '../timeline/activity'
+import { type ActivityEntry, type EntryActor, recordActivities } from '../timeline/activity'
 import { addAnchors } from './add-anchors'
 import type { DraftWithId } from './draft'
 import { insertMessages } from './insert-messages'
 
 export type AddedMessage = {
   ticket_id: string
-  actor: Actor
+  actor: EntryActor
   draft: DraftWithId
   /**
    * Its ticket, which the caller has locked; null for the first message of a ticket, which has its time and words

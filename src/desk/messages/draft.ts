@@ -1,5 +1,8 @@
 import type { Message } from './model'
 
+/** Stands for the sender of mail whose author cannot be read. */
+export const UNKNOWN_SENDER = { name: 'Unknown sender', email: null }
+
 /** The parts of a new message, which an agent, the API or an email writes. */
 export type MessageDraft = {
   id?: string

@@ -2,9 +2,9 @@ import { addressKey } from '../../base/address/email'
 import { newId } from '../../base/db/columns'
 import { insertRows } from '../../base/db/insert-rows'
 import { ApiError, fieldError } from '../../base/errors'
-import { type Actor, inTransaction, type Scope, together } from '../../base/scope'
+import { inTransaction, type Scope, together } from '../../base/scope'
 import { type Conversation, lockConversation, ownAddresses } from '../messages/conversation'
-import { recordActivities, recordActivity } from '../timeline/activity'
+import { type EntryActor, recordActivities, recordActivity } from '../timeline/activity'
 import type { NewParticipant, Participant } from './model'
 import { findParticipant } from './queries'
 
@@ -71,7 +71,7 @@ export function addParticipants(
 /** People who may take part in a ticket, and who names them. */
 export type CandidatesOfTicket = {
   ticket: TicketOfParticipants
-  actor: Actor
+  actor: EntryActor
   candidates: (Candidate & { standing: Standing })[]
 }
 

@@ -1,13 +1,13 @@
 /** Takes out of a conversation the people that its contact has left out of a reply. */
 import { addressKey } from '../../base/address/email'
-import { type Actor, type Scope, together } from '../../base/scope'
+import { type Scope, together } from '../../base/scope'
 import { receivedSince } from '../messages/received-since'
-import { recordActivities } from '../timeline/activity'
+import { type EntryActor, recordActivities } from '../timeline/activity'
 
 /** A reply of the contact, whose sender is proven. */
 export type ReplyOfContact = {
   ticket_id: string
-  actor: Actor
+  actor: EntryActor
   /** The message that it answers. */
   answered_id: string
   /** Keys of the addresses that it names, without ours and the contact's own. */

@@ -5,7 +5,17 @@ import { customChanges } from '../custom/values'
 import type { ActivityEntry } from '../timeline/activity'
 import type { Ticket } from './model'
 
-const IDENTIFIED = ['subject', 'status', 'priority', 'assignee', 'labels', 'external_id', 'merged_into'] as const
+const IDENTIFIED = [
+  'subject',
+  'status',
+  'priority',
+  'contact',
+  'company',
+  'assignee',
+  'labels',
+  'external_id',
+  'merged_into',
+] as const
 
 type Changes = Partial<Record<(typeof IDENTIFIED)[number] | 'custom', { from: unknown; to: unknown }>>
 
@@ -46,7 +56,7 @@ export function labelChanges(before: Ticket, after: Ticket): { added: Label[]; r
   return { added: without(after.labels, before.labels), removed: without(before.labels, after.labels) }
 }
 
-/** Assignee, labels and tickets are compared by id: their names may have changed since. */
+/** Contact, company, assignee, labels and tickets are compared by id: their names may have changed since. */
 function identityOf(value: Ticket[(typeof IDENTIFIED)[number]]): string | null {
   if (Array.isArray(value)) {
     return value

@@ -1,6 +1,7 @@
 import { insertRows } from '../../base/db/insert-rows'
 import { requireFree } from '../../base/external-ids'
 import { inTransaction, type Scope, together } from '../../base/scope'
+import { asIds } from '../../base/shapes/ids'
 import { publish } from '../../delivery/webhooks/publish'
 import { wordsOfCustom } from '../custom/custom-words'
 import { requireMayUnlabel, requireNoHold } from '../holds/holds'
@@ -8,6 +9,7 @@ import { rebuildSearch } from '../search/ticket-document'
 import { recordActivity } from '../timeline/activity'
 import { stopTimersOfTicket } from '../timers/commands'
 import { activityOf, changesOf, eventsOf, labelChanges } from './changes'
+import { lockContacts } from './insert-tickets'
 import type { Ticket } from './model'
 import { lockTicket } from './queries'
 import { resolveUpdate, type TicketUpdate } from './references'
@@ -17,7 +19,7 @@ import { fields, present, type TicketRow, withNames } from './row'
  * Changes a ticket: the one way for PATCH, assign, unassign, labels and reopening by email. All of an update is applied
  * or nothing; no change, no event.
  * @throws TICKET_NOT_FOUND, INVALID_CUSTOM, INVALID_STATUS, USER_NOT_FOUND, LABEL_NOT_FOUND,
- *   EXTERNAL_ID_EXISTS, FORBIDDEN (only admins take a hold label off)
+ *   CONTACT_NOT_FOUND, EXTERNAL_ID_EXISTS, FORBIDDEN (only admins take a hold label off)
  */
 export async function updateTicket(scope: Scope, id: string, update: TicketUpdate): Promise<Ticket> {
   return (await changeTicket(scope, id, update)).ticket
@@ -31,6 +33,8 @@ export function changeTicket(
 ): Promise<{ ticket: Ticket; is_changed: boolean }> {
   return inTransaction(scope, async (scope) => {
     const { ticket: before, locked_at } = await lockTicket(scope, id)
+    // Its company does not change below the lock.
+    if (update.contact_id) await lockContacts(scope, asIds([update.contact_id]), 'wait')
     const wanted = { ...before, ...(await resolveUpdate(scope, before, update)) }
     const changes = changesOf(before, wanted)
     if (Object.keys(changes).length === 0) return { ticket: before, is_changed: false }
@@ -93,7 +97,7 @@ async function lockMergedInto(scope: Scope, id: string): Promise<TicketRow[]> {
  */
 async function writeTicket(scope: Scope, before: Ticket, after: Ticket, locked_at: string): Promise<string> {
   const { sql, organization_id } = scope
-  const { id, subject, status, priority, assignee, external_id, custom } = after
+  const { id, subject, status, priority, contact, company, assignee, external_id, custom } = after
   const { added, removed } = labelChanges(before, after)
   const labels = added.map((label) => ({ organization_id, ticket_id: id, label_id: label.id }))
   const [, , [row]] = await together([
@@ -101,6 +105,7 @@ async function writeTicket(scope: Scope, before: Ticket, after: Ticket, locked_a
     insertRows(sql, 'ticket_labels', labels),
     sql<{ updated_at: string }[]>`
       update tickets set subject = ${subject}, status = ${status}, priority = ${priority},
+        contact_id = ${contact?.id ?? null}, company_id = ${company?.id ?? null},
         assignee_id = ${assignee?.id ?? null}, external_id = ${external_id}, custom = ${JSON.stringify(custom)}::text::jsonb,
         custom_words = ${wordsOfCustom(organization_id, custom)}::uuid[], updated_at = ${locked_at}
       where organization_id = ${organization_id} and id = ${id}

@@ -25,7 +25,7 @@ export const Ticket = Type.Object({
   status: oneOf(TICKET_STATUSES, { description: 'From closed only to open, from resolved not to pending' }),
   priority: oneOf(TICKET_PRIORITIES, { description: 'Of the work; `normal` when none is given' }),
   contact: orNull(Type.Object({ id: Uuid, name: Type.String(), email: Type.String() }), {
-    description: 'Who submitted it; null once the contact is deleted',
+    description: 'Who submitted it; null when nobody can read that, or once the contact is deleted',
   }),
   company: orNull(Type.Object({ id: Uuid, name: Type.String() }), { description: "The contact's" }),
   assignee: orNull(Type.Object({ id: Uuid, name: Type.String() }), { description: 'Who works on it' }),
@@ -98,7 +98,13 @@ export const changes = {
   label_ids: optional(IdsInput({ not_found: 'LABEL_NOT_FOUND', description: 'Replaces all labels' })),
   custom: CustomChanges,
 }
-export const TicketChanges = body({ ...changes, external_id: optional(nullable(externalIdInput)) })
+export const TicketChanges = body({
+  ...changes,
+  contact_id: optional(
+    IdInput({ not_found: 'CONTACT_NOT_FOUND', description: 'Who submitted the ticket, while it has no contact' }),
+  ),
+  external_id: optional(nullable(externalIdInput)),
+})
 export type TicketChanges = typeof TicketChanges.static
 
 export const TicketLabels = body({ label_ids: IdsInput({ not_found: 'LABEL_NOT_FOUND' }) })

@@ -2,11 +2,11 @@
 import { withChangeTime } from '../../base/db/change-time'
 import { insertRows } from '../../base/db/insert-rows'
 import { DeadlockError } from '../../base/db/violations'
-import { type Actor, type Scope, together } from '../../base/scope'
+import { type Scope, together } from '../../base/scope'
 import { addMessages } from '../messages/add-messages'
 import type { DraftWithId } from '../messages/draft'
 import { newDocument } from '../search/ticket-document'
-import { recordActivities } from '../timeline/activity'
+import { type EntryActor, recordActivities } from '../timeline/activity'
 import { numberTaken, takeNumbersInside } from './code'
 import { changedAt, lockContacts } from './insert-tickets'
 import type { Ticket } from './model'
@@ -15,11 +15,10 @@ import { fields, present, type TicketRow, withNames } from './row'
 export type OpenedTicket = {
   id: string
   subject: string
-  /** Null for a ticket that is split from one without a contact, which is opened alone. */
   contact_id: string | null
   /** The mailbox that received the conversation. */
   mailbox_id: string | null
-  actor: Actor
+  actor: EntryActor
   /** Null when it gets messages that are there. */
   first: DraftWithId | null
   split_from_id?: string
@@ -102,13 +101,16 @@ async function findNaming(
   opened: OpenedTicket[],
 ): Promise<Map<string | null, Naming>> {
   const ids = contactsOf(opened)
-  const found = await sql<Naming[]>`
-    select c.id as contact_id, coalesce(co.ticket_prefix, o.ticket_prefix) as prefix, o.number as organization_number
+  const found = await sql<(Naming & { own_prefix: string })[]>`
+    select c.id as contact_id, coalesce(co.ticket_prefix, o.ticket_prefix) as prefix, o.number as organization_number,
+      o.ticket_prefix as own_prefix
     from organizations o
     left join contacts c on c.organization_id = ${organization_id} and c.id = any(${ids}::uuid[])
     left join companies co on co.organization_id = ${organization_id} and co.id = c.company_id
     where o.id = ${organization_id}`
-  const naming = new Map(found.map((one) => [one.contact_id, one]))
+  const naming = new Map<string | null, Naming>(found.map((one) => [one.contact_id, one]))
+  const { own_prefix, organization_number } = found[0]!
+  naming.set(null, { contact_id: null, prefix: own_prefix, organization_number })
   if (ids.some((id) => !naming.has(id))) throw new DeadlockError(GONE)
   return naming
 }

@@ -89,16 +89,20 @@ const LABEL_FIELDS = ['label_ids', 'add_label_ids', 'remove_label_ids'] as const
 
 /**
  * The fields of the ticket that an update sets, as the response shows them.
- * @throws INVALID_CUSTOM, INVALID_STATUS, USER_NOT_FOUND, LABEL_NOT_FOUND
+ * @throws INVALID_CUSTOM, INVALID_STATUS, CONTACT_NOT_FOUND, VALIDATION_ERROR (it has another contact), USER_NOT_FOUND,
+ *   LABEL_NOT_FOUND
  */
 export async function resolveUpdate(scope: Scope, before: Ticket, update: TicketUpdate): Promise<Partial<Ticket>> {
-  const { assignee_id, label_ids, add_label_ids, remove_label_ids, custom: given, ...plain } = update
+  const { contact_id, assignee_id, label_ids, add_label_ids, remove_label_ids, custom: given, ...plain } = update
   const custom = changedCustom(before.custom, given)
   const named = label_ids ?? [...(add_label_ids ?? []), ...(remove_label_ids ?? [])]
   const kept = label_ids || named.length === 0 ? [] : before.labels.map(({ id }) => id)
-  const { assignee, labels } = await findNamed(scope, assignee_id, [...kept, ...named])
+  const ids = [...kept, ...named]
+  const { contact, company, assignee, labels } = await findNamed(scope, { contact_id, assignee_id, label_ids: ids })
   const refusal = refusalOf([
     plain.status !== undefined && !isAllowed(before.status, plain.status) && forbidden(before.status, plain.status),
+    contact_id !== undefined && !contact && unknown('CONTACT_NOT_FOUND', '/contact_id', [contact_id]),
+    contact_id !== undefined && before.contact !== null && before.contact.id !== contact?.id && HAS_CONTACT,
     unknownUser(assignee_id, assignee),
     unknownLabels(named, labels),
   ])
@@ -107,6 +111,7 @@ export async function resolveUpdate(scope: Scope, before: Ticket, update: Ticket
   return {
     ...plain,
     custom,
+    ...(before.contact === null && contact && { contact, company: before.company ?? company }),
     ...(assignee_id !== undefined && { assignee }),
     ...((label_ids || named.length > 0) && { labels: labels.filter(({ id }) => !removed.includes(id)) }),
   }
@@ -120,7 +125,7 @@ export async function resolveUpdate(scope: Scope, before: Ticket, update: Ticket
 export async function requireNamed(scope: Scope, update: TicketUpdate, path: string): Promise<void> {
   const { assignee_id } = update
   const ids = LABEL_FIELDS.flatMap((field) => update[field] ?? [])
-  const { assignee, labels } = await findNamed(scope, assignee_id, ids)
+  const { assignee, labels } = await findNamed(scope, { assignee_id, label_ids: ids })
   const refusal = refusalOf([
     unknownUser(assignee_id, assignee, `${path}/assignee_id`),
     ...LABEL_FIELDS.map((field) => unknownLabels(update[field], labels, `${path}/${field}`)),
@@ -128,13 +133,26 @@ export async function requireNamed(scope: Scope, update: TicketUpdate, path: str
   if (refusal) throw refusal
 }
 
-type Named = { assignee: Ticket['assignee']; labels: Label[] }
+/** `company` is the contact's. */
+type Named = Pick<Ticket, 'contact' | 'company' | 'assignee' | 'labels'>
 
-async function findNamed(scope: Scope, assignee_id: string | null | undefined, label_ids: string[]): Promise<Named> {
-  if (!assignee_id && label_ids.length === 0) return { assignee: null, labels: [] }
+async function findNamed(
+  scope: Scope,
+  { contact_id, assignee_id, label_ids }: { label_ids: string[] } & Pick<TicketChanges, 'contact_id' | 'assignee_id'>,
+): Promise<Named> {
+  if (!contact_id && !assignee_id && label_ids.length === 0) {
+    return { contact: null, company: null, assignee: null, labels: [] }
+  }
   const { sql, organization_id } = scope
   const [found] = await sql<Named[]>`
-    select ${labelsOf(sql, organization_id, sql`${asIds(label_ids)}::uuid[]`)} as labels, (
+    select (
+      select json_build_object('id', c.id, 'name', c.name, 'email', c.email) from contacts c
+      where c.organization_id = ${organization_id} and c.id = ${asId(contact_id) ?? ZERO_ID}
+    ) as contact, (
+      select json_build_object('id', co.id, 'name', co.name)
+      from contacts c join companies co on co.organization_id = ${organization_id} and co.id = c.company_id
+      where c.organization_id = ${organization_id} and c.id = ${asId(contact_id) ?? ZERO_ID}
+    ) as company, ${labelsOf(sql, organization_id, sql`${asIds(label_ids)}::uuid[]`)} as labels, (
       select json_build_object('id', u.id, 'name', u.name)
       from memberships m join users u on u.id = m.user_id
       where m.organization_id = ${organization_id} and m.user_id = ${asId(assignee_id) ?? ZERO_ID}
@@ -153,6 +171,12 @@ function labelsOf(sql: Sql, organization_id: string, ids: Fragment) {
 
 function asId(id: string | null | undefined): string | null {
   return asIds(id ? [id] : [])[0] ?? null
+}
+
+const HAS_CONTACT: RefusedField = {
+  code: 'VALIDATION_ERROR',
+  fault: { path: '/contact_id', message: 'must be absent: the ticket has a contact' },
+  more: {},
 }
 
 /** A field that cannot be taken; `more` goes into the details of the error. */

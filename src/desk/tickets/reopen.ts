@@ -1,7 +1,7 @@
 /** Opens tickets again that a customer has answered: as many statements for a hundred as for one. */
-import type { Actor, Scope } from '../../base/scope'
+import type { Scope } from '../../base/scope'
 import type { NewEvent } from '../../delivery/webhooks/publish'
-import { recordActivities } from '../timeline/activity'
+import { type EntryActor, recordActivities } from '../timeline/activity'
 import { activityOf, changesOf, eventsOf } from './changes'
 import { fields, present, type TicketRow, withNames } from './row'
 
@@ -21,7 +21,7 @@ export async function reopensOnReply({ sql, organization_id }: Scope): Promise<b
  */
 export async function reopenTickets(
   scope: Scope,
-  answered: { ticket_id: string; actor: Actor }[],
+  answered: { ticket_id: string; actor: EntryActor }[],
   locked_at: string,
 ): Promise<Map<string, NewEvent[]>> {
   if (answered.length === 0) return new Map()

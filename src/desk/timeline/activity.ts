@@ -41,6 +41,9 @@ type ActivityType = keyof ActivityData
 
 export type ActivityEntry = { [Type in ActivityType]: { type: Type; data: ActivityData[Type] } }[ActivityType]
 
+/** The doer of an entry, as timelines name it. A contact that nobody knows has no id. */
+export type EntryActor = Pick<Actor, 'type' | 'id' | 'name'>
+
 /** Rows that are made at a time. */
 const CHUNK = 1024
 
@@ -54,7 +57,7 @@ export function recordActivity(scope: Scope, ticket_id: string, entries: Activit
 }
 
 /** An entry of one of several tickets, in the name of the person who did it. */
-export type TicketActivity = { organization_id: string; ticket_id: string; actor: Actor; entry: ActivityEntry }
+export type TicketActivity = { organization_id: string; ticket_id: string; actor: EntryActor; entry: ActivityEntry }
 
 /** Adds entries to the timelines of several tickets, in the order given. */
 export async function recordActivities(sql: Sql, activities: TicketActivity[]): Promise<void> {

@@ -4,18 +4,20 @@
  */
 import { newId } from '../../base/db/columns'
 import type { InboundSteps } from '../../base/metrics/inbound-steps'
-import { type Actor, type Scope, together } from '../../base/scope'
+import { type Scope, together } from '../../base/scope'
 import { findSubscribers, type NewEvent, publishEach, type Subscriber } from '../../delivery/webhooks/publish'
 import type { ContactRef } from '../../desk/contacts/queries'
 import { findOrCreateContacts } from '../../desk/contacts/senders'
 import { type AddedMessage, addMessages } from '../../desk/messages/add-messages'
 import { createdEvent } from '../../desk/messages/commands'
 import { type Conversation, lockConversations, nextMessageId } from '../../desk/messages/conversation'
+import { UNKNOWN_SENDER } from '../../desk/messages/draft'
 import { getWritten } from '../../desk/messages/queries'
 import { addToEach, type CandidatesOfTicket, type Standing } from '../../desk/participants/commands'
 import { leaveOut } from '../../desk/participants/leave-out'
 import { type OpenedTicket, openTickets } from '../../desk/tickets/open-tickets'
 import { reopensOnReply, reopenTickets } from '../../desk/tickets/reopen'
+import type { EntryActor } from '../../desk/timeline/activity'
 import type { Answer } from '../parse/answer-words'
 import { type Decision, decideAll } from './decide'
 import { draftOf, othersOf, type StoredPart, subjectOf } from './mail-draft'
@@ -28,8 +30,6 @@ import { type FiledMail, writeOutcomes } from './write-outcomes'
 /** A message that is to be filed, its attachments, and its words when it may be an answer of a member. */
 export type Filing = { mail: InboundMail; parts: StoredPart[]; answer: Answer | null; steps: InboundSteps }
 
-/** Stands for a sender without an address: nobody gets mail there (RFC 2606). */
-const UNKNOWN_SENDER = { name: 'Unknown sender', email: 'unknown@sender.invalid' }
 /** Most addresses in `cc` of a message. */
 const MAX_CONFIRMED = 20
 /** Recipients of one mail that are listed at all. */
@@ -44,8 +44,9 @@ type Decided<D extends Decision = Decision> = Filing & { decision: D }
 /** A message of a conversation, as it is written. */
 type Written<D extends Opening | Reply = Opening | Reply> = Decided<D> & {
   ticket_id: string
-  contact: ContactRef
-  actor: Actor
+  /** Null when nobody can read who wrote it. */
+  contact: ContactRef | null
+  actor: EntryActor
   draft: ReturnType<typeof draftOf>
 }
 
@@ -161,19 +162,19 @@ async function draftAll(
 ): Promise<Written[]> {
   const contacts = await findOrCreateContacts(
     scope,
-    round.map(({ mail }) => mail.sender ?? UNKNOWN_SENDER),
+    round.flatMap(({ mail }) => mail.sender ?? []),
     subscribers,
   )
-  return round.map((one, index) => {
-    const contact = contacts[index]!
-    const { id, name, email } = contact
+  return round.map((one) => {
+    const contact = one.mail.sender ? contacts.shift()! : null
+    const writer = contact ?? UNKNOWN_SENDER
     const ticket_id = one.decision.outcome === 'message' ? one.decision.ticket_id : newId()
     return {
       ...one,
       ticket_id,
       contact,
-      actor: { type: 'contact', id, name, email },
-      draft: draftOf(one.mail, one.parts, contact, one.decision),
+      actor: { type: 'contact', id: contact?.id ?? null, name: writer.name },
+      draft: draftOf(one.mail, one.parts, writer, one.decision),
     }
   })
 }
@@ -192,7 +193,7 @@ async function reopenAnswered(
 
 function openingOf({ ticket_id, mail, contact, actor, draft }: Written<Opening>): OpenedTicket {
   const { mailbox_id } = mail
-  return { id: ticket_id, subject: subjectOf(mail), contact_id: contact.id, mailbox_id, actor, first: draft }
+  return { id: ticket_id, subject: subjectOf(mail), contact_id: contact?.id ?? null, mailbox_id, actor, first: draft }
 }
 
 function additionOf(
@@ -203,7 +204,7 @@ function additionOf(
 }
 
 function peopleOfOpening({ ticket_id, mail, contact, actor, decision }: Written<Opening>): CandidatesOfTicket {
-  const ticket = { id: ticket_id, contact_id: contact.id }
+  const ticket = { id: ticket_id, contact_id: contact?.id ?? null }
   return { ticket, actor, candidates: recipientsOf(mail, decision.trust.opens_with) }
 }
 
@@ -224,8 +225,11 @@ function peopleOfReply(one: Written<Reply>, conversations: Map<string, Conversat
   return { ticket, actor, candidates: [...stranger, ...recipientsOf(mail, 'listed')] }
 }
 
-function isContacts({ ticket_id, mail, contact }: Written<Reply>, conversations: Map<string, Conversation>): boolean {
-  return mail.sender !== undefined && conversations.get(ticket_id)!.contact_id === contact.id
+function isContacts(
+  one: Written<Reply>,
+  conversations: Map<string, Conversation>,
+): one is Written<Reply> & { contact: ContactRef } {
+  return one.contact !== null && conversations.get(one.ticket_id)!.contact_id === one.contact.id
 }
 
 /** The recipients of a mail. Of a long list only the first are confirmed: an answer goes to each of them. */

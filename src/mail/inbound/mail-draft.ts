@@ -23,11 +23,11 @@ const INVISIBLE = /^[\p{Cf}\p{Z}\p{Cc}\p{Default_Ignorable_Code_Point}\u2800]*$/
 
 type Filed = Extract<Decision, { id_use: unknown }>
 
-/** @param contact who wrote it */
+/** @param writer its contact, or who stands for an unknown one */
 export function draftOf(
   mail: InboundMail,
   parts: StoredPart[],
-  contact: { name: string; email: string },
+  writer: { name: string; email: string | null },
   decision: Filed,
 ) {
   const { content, headers, sender } = mail
@@ -41,8 +41,8 @@ export function draftOf(
     is_internal: false,
     direction: 'inbound',
     channel: 'email',
-    sender_name: sender?.name || contact.name,
-    sender_email: sender?.email ?? contact.email,
+    sender_name: sender?.name || writer.name,
+    sender_email: sender?.email ?? writer.email,
     auto_reply: content?.auto_reply ?? false,
     // The check was of the member who passed it on.
     sender_verified: mail.passed_on ? null : mail.sender_verified,

@@ -1,9 +1,10 @@
 /** Reads from the replies of contacts which people they still address. */
 import { addressKey } from '../../base/address/email'
-import { type Actor, type Scope, together } from '../../base/scope'
+import { type Scope, together } from '../../base/scope'
 import { addressesOf } from '../../desk/contacts/contact-addresses'
 import { ownAddresses } from '../../desk/messages/conversation'
 import type { ReplyOfContact } from '../../desk/participants/leave-out'
+import type { EntryActor } from '../../desk/timeline/activity'
 import { othersOf } from './mail-draft'
 import type { InboundMail } from './message'
 
@@ -12,7 +13,7 @@ type Reply = {
   ticket_id: string
   mail: InboundMail
   contact: { id: string }
-  actor: Actor
+  actor: EntryActor
   decision: { answered_id: string | null }
 }
 

@@ -145,7 +145,7 @@ test('mail with neither a From nor an envelope sender becomes a ticket over HTTP
   const row = await importMail(desk.admin, desk.mailbox_id, rawMail(fields(desk, { From: undefined })))
   expect(row).toMatchObject({ outcome: 'ticket', from: { name: null, email: null } })
   const ticket = await readTicket(desk.agent, row.ticket_id)
-  expect(ticket.contact).toMatchObject({ name: 'Unknown sender', email: 'unknown@sender.invalid' })
+  expect(ticket).toMatchObject({ contact: null, messages: [{ sender: { name: 'Unknown sender', email: null } }] })
 })
 
 test.each([
