@@ -3,8 +3,8 @@
  * `CONSOLE=off` leaves a page that points to the documentation.
  */
 import Elysia, { NotFoundError } from 'elysia'
+import fresh from 'fresh'
 import { config } from '../base/config'
-import { isNamed } from '../http/request/tags'
 import { bundle } from './bundle'
 
 const HTML = `<!doctype html>
@@ -111,7 +111,8 @@ async function asset(request: Request, name: string): Promise<Response> {
   const { plain, packed, tag, type } = found
   const kept = name === 'frame.css' ? FOR_A_WHILE : {}
   const headers = { ...HEADERS, ...kept, 'content-type': type, etag: tag, vary: 'accept-encoding' }
-  if (isNamed(request, tag)) return new Response(null, { status: 304, headers })
+  const known = { 'if-none-match': request.headers.get('if-none-match') ?? undefined }
+  if (fresh(known, { etag: tag })) return new Response(null, { status: 304, headers })
   if (!/\bgzip\b/.test(request.headers.get('accept-encoding') ?? '')) return new Response(plain, { headers })
   return new Response(packed, { headers: { ...headers, 'content-encoding': 'gzip' } })
 }
