@@ -27,7 +27,7 @@ import type { TestDatabase } from '../support/database'
 import { startDns, type TestDns } from '../support/dns'
 import { type Endpoint, pathWith, readEndpoints } from '../support/endpoints'
 import { createMessage, createTicket } from '../support/factories'
-import { type StubProvider, startStubProvider, trustLoopbackProviders } from '../support/identity-provider'
+import { addressOf, type StubProvider, startStubProvider, trustLoopbackProviders } from '../support/identity-provider'
 import { openInlet } from '../support/inlets'
 import { refuseSeveralNodes } from '../support/one-node'
 import { challengeOf, codeOf, enableSecondFactor } from '../support/second-factor'
@@ -296,7 +296,7 @@ async function codeOfProvider({ admin, id }: Place, sub: string): Promise<{ code
   const code_challenge = new Bun.CryptoHasher('sha256').update(code_verifier).digest('base64url')
   const asked = new URLSearchParams({ code_challenge, redirect_uri: 'http://127.0.0.1:4000/back' })
   const start = await stranger().get(`/auth/oidc/${id}/start?${asked}`)
-  const { searchParams } = new URL(start.headers.get('location')!)
+  const { searchParams } = addressOf(start)
   provider.nonce = searchParams.get('nonce')!
   provider.challenge = searchParams.get('code_challenge')!
   provider.claims = { sub, email: `${sub}@b.example`, email_verified: true, name: 'Ivy' }

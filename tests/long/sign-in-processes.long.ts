@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { issueCertificate } from '../support/certificates'
 import { createDatabase, type TestDatabase } from '../support/database'
-import { startStubProvider } from '../support/identity-provider'
+import { addressOf, startStubProvider } from '../support/identity-provider'
 import { type RedisServer, startRedis, WHY_NO_REDIS } from '../support/redis'
 import { codeOf } from '../support/second-factor'
 import { ADMIN, type Service, startService, until } from '../support/service'
@@ -51,7 +51,7 @@ afterAll(async () => {
 })
 
 // biome-ignore lint/suspicious/noExplicitAny: answers of every shape
-type Answer = { status: number; body: any; headers: Headers }
+type Answer = { status: number; body: any; headers: Headers; text: string }
 
 /** Sends to one of the processes, from an address. */
 async function send(process: number, path: string, body?: object | string, headers = {}): Promise<Answer> {
@@ -62,7 +62,12 @@ async function send(process: number, path: string, body?: object | string, heade
     body: typeof body === 'object' ? JSON.stringify(body) : body,
   })
   const text = await answer.text()
-  return { status: answer.status, body: text ? JSON.parse(text) : undefined, headers: answer.headers }
+  return {
+    status: answer.status,
+    body: text.startsWith('{') ? JSON.parse(text) : undefined,
+    headers: answer.headers,
+    text,
+  }
 }
 
 const from = (n: number) => ({ 'x-forwarded-for': `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}` })
@@ -119,7 +124,7 @@ test.skipIf(Boolean(WHY_NO_REDIS))(
     const code_challenge = createHash('sha256').update(code_verifier).digest('base64url')
     const query = new URLSearchParams({ code_challenge, redirect_uri: 'http://127.0.0.1:4000/' })
     const started = await send(0, `/auth/oidc/${organization_id}/start?${query}`)
-    const asked = new URL(started.headers.get('location')!).searchParams
+    const asked = addressOf(started).searchParams
     stub.nonce = asked.get('nonce')!
     stub.challenge = asked.get('code_challenge')!
     stub.claims = { sub: 'one', sid: 's1', email: ADMIN.email, email_verified: true }

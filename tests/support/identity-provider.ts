@@ -2,6 +2,8 @@
 
 import ipaddr from 'ipaddr.js'
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose'
+import { unescapeHtml } from '../../src/base/html/text'
+import type { Answer } from './api'
 import { issueCertificate } from './certificates'
 import { withSettings } from './settings'
 
@@ -13,6 +15,12 @@ export type StubProvider = Awaited<ReturnType<typeof startStubProvider>>
 export async function trustLoopbackProviders() {
   const { ca_file } = await issueCertificate()
   return withSettings({ IDENTITY_ALLOWED_NETWORKS: [ipaddr.parseCIDR('127.0.0.0/8')], IDENTITY_CA_FILE: ca_file })
+}
+
+/** The address at the provider to which `/start` leads: by a redirect, or by the link of its page. */
+export function addressOf({ headers, text }: Pick<Answer, 'headers' | 'text'>): URL {
+  const [, link = ''] = /<a [^>]*href="([^"]*)"/.exec(text) ?? []
+  return new URL(headers.get('location') ?? unescapeHtml(link))
 }
 
 export async function startStubProvider() {

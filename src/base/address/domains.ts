@@ -15,11 +15,12 @@ export function toDomain(text: string): string | undefined {
 }
 
 /**
- * The domain of an address and the domains above it, longest first. A company that lists one of them owns the address:
- * a subdomain counts, a domain that only ends in the same letters does not (`notacme.com` is not `acme.com`).
+ * The domain of an address, or a domain itself, and the domains above it, longest first. A company that lists one of
+ * them owns the address: a subdomain counts, a domain that only ends in the same letters does not (`notacme.com` is not
+ * `acme.com`).
  */
-export function domainsOf(email: string): string[] {
-  const domain = toDomain(email.slice(email.lastIndexOf('@') + 1))
+export function domainsOf(address: string): string[] {
+  const domain = toDomain(address.slice(address.lastIndexOf('@') + 1))
   if (!domain) return []
   const labels = domain.split('.')
   return labels.map((_, index) => labels.slice(index).join('.'))

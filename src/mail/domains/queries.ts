@@ -1,4 +1,5 @@
-import type { Fragment } from '../../base/db/transact'
+import { domainsOf } from '../../base/address/domains'
+import type { Connection, Fragment } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
 import type { Scope } from '../../base/scope'
 import { type Page, page } from '../../base/shapes/page'
@@ -23,6 +24,14 @@ export async function getDomain(scope: Scope, id: string): Promise<Domain> {
   const [domain] = await selectDomains(scope, scope.sql`and id = ${id}`)
   if (!domain) throw new ApiError('DOMAIN_NOT_FOUND')
   return domain
+}
+
+/** Tells whether the organization has verified the domain that a host is, or one above it. */
+export async function isVerifiedHost({ sql }: Connection, organization_id: string, host: string): Promise<boolean> {
+  const [verified] = await sql`
+    select from domains
+    where organization_id = ${organization_id} and domain = any(${domainsOf(host)}) and verified_at is not null`
+  return verified !== undefined
 }
 
 type DomainRow = Pick<Domain, 'id' | 'domain' | 'status'> & { challenge: string }

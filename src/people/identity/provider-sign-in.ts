@@ -16,6 +16,7 @@ import { sign } from '../../base/secrets'
 import { isUuid } from '../../base/shapes/ids'
 import { forgetMemberships } from '../../http/admission/membership'
 import { hashToken, newSecretToken } from '../../http/admission/tokens'
+import { isVerifiedHost } from '../../mail/domains/queries'
 import { beginSession, claimsOf, type SignedIn } from '../auth/sessions'
 import { findPerson, matchPerson, NotAllowed, type ProviderClaims } from './match-person'
 import type { ProviderCode } from './model'
@@ -33,11 +34,19 @@ type Proven = Started & { user_id: string; subject: string; sid: string | null; 
 /** The wishes of a program. */
 type StartQuery = { code_challenge?: string; redirect_uri?: string; state?: string; code_challenge_method?: string }
 
+/** Where the browser goes. `is_known`: an admin has listed the address, or verified the domain of its host. */
+type GoingOn = { location: string; is_known: boolean }
+
 /**
- * Begins a sign-in. @returns where the browser goes: to the provider, or back with an error when it does not answer
+ * Begins a sign-in. @returns where the browser goes: to the provider, which is known when the host is of a verified
+ * domain, or back with an error when the provider does not answer
  * @throws IDENTITY_PROVIDER_NOT_FOUND, VALIDATION_ERROR
  */
-export async function startSignIn(connection: Connection, organization_id: string, query: StartQuery): Promise<string> {
+export async function startSignIn(
+  connection: Connection,
+  organization_id: string,
+  query: StartQuery,
+): Promise<GoingOn> {
   const provider = await getStoredProvider(connection, organization_id)
   const redirect_uri = query.redirect_uri ?? `${config.BASE_URL}/`
   const { code_challenge = '', code_challenge_method = 'S256', state = null } = query
@@ -55,7 +64,7 @@ export async function startSignIn(connection: Connection, organization_id: strin
   const { issuer, client_id } = provider
   const started: Started = { redirect_uri, state, code_challenge, issuer, client_id }
   const metadata = await within(MOST_MS, metadataOf(provider), 'late').catch((error) => tell(organization_id, error))
-  if (!metadata) return returnTo(started, { error: 'provider_error' })
+  if (!metadata) return { location: returnTo(started, { error: 'provider_error' }), is_known: true }
   const token = `${organization_id}.${newSecretToken()}`
   await keep(connection, 'state', token, started, STATE_S)
   const url = new URL(metadata.authorization_endpoint)
@@ -71,7 +80,7 @@ export async function startSignIn(connection: Connection, organization_id: strin
     code_challenge_method: 'S256',
   }
   for (const [name, value] of Object.entries(asked)) url.searchParams.set(name, value)
-  return url.href
+  return { location: url.href, is_known: await isVerifiedHost(connection, organization_id, url.hostname) }
 }
 
 /**

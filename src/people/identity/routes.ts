@@ -1,4 +1,5 @@
 import Elysia from 'elysia'
+import { escapeHtml } from '../../base/html/text'
 import { NoContent, one } from '../../base/shapes/answers'
 import { path } from '../../base/shapes/fields'
 import { accountConnection, inOrganization } from '../../http/admission/authenticate'
@@ -57,19 +58,28 @@ export const identityProviderRoutes = new Elysia(SECTION)
 /** Where the browser is sent. */
 const REDIRECT = { 302: { description: 'The browser goes on' } }
 
+const PAGE = {
+  description: 'A page that names the host of the provider, and leads there by a link',
+  content: { 'text/html': {} },
+} as const
+
 export const providerSignInRoutes = new Elysia(SECTION)
   .get(
     '/auth/oidc/:organization_id/start',
-    async ({ params, query, request }) =>
-      redirect(await startSignIn(accountConnection(request), params.organization_id, query)),
+    async ({ params, query, request }) => {
+      const { location, is_known } = await startSignIn(accountConnection(request), params.organization_id, query)
+      return is_known ? redirect(location) : showWay(location)
+    },
     {
       params: path('organization_id'),
       query: StartQuery,
       detail: {
         summary: 'Begin to sign in at the provider',
         permission: 'anyone',
+        description:
+          'Goes on at once when the host of the provider is, or is below, a verified domain of the organization',
         codes: ['IDENTITY_PROVIDER_NOT_FOUND', 'VALIDATION_ERROR'],
-        responses: REDIRECT,
+        responses: { 200: PAGE, ...REDIRECT },
       },
     },
   )
@@ -132,7 +142,30 @@ function judgeOf(request: Request) {
 }
 
 /** No cache and no other page learns the code in the address. */
+const PRIVATE = { 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }
+
 function redirect(location: string): Response {
-  const headers = { location, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }
-  return new Response(null, { status: 302, headers })
+  return new Response(null, { status: 302, headers: { ...PRIVATE, location } })
+}
+
+/** Shows where a link of this host leads: only the organization says that it does, and anybody may make one. */
+function showWay(location: string): Response {
+  const host = escapeHtml(new URL(location).host)
+  const page = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>Sign in at ${host}</title>
+  </head>
+  <body>
+    <h1>Sign in at ${host}</h1>
+    <p>Your organization signs you in at <b>${host}</b>, which is another website. Go on only if you know it.</p>
+    <p><a rel="noreferrer" href="${escapeHtml(location)}">Go on to ${host}</a></p>
+  </body>
+</html>
+`
+  const policy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+  const headers = { ...PRIVATE, 'content-type': 'text/html; charset=utf-8', 'content-security-policy': policy }
+  return new Response(page, { headers })
 }

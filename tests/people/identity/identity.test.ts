@@ -23,7 +23,12 @@ import {
 } from '../../support/api'
 import { createProgram } from '../../support/api-keys'
 import type { TestDatabase } from '../../support/database'
-import { type StubProvider, startStubProvider, trustLoopbackProviders } from '../../support/identity-provider'
+import {
+  addressOf,
+  type StubProvider,
+  startStubProvider,
+  trustLoopbackProviders,
+} from '../../support/identity-provider'
 import { until } from '../../support/service'
 import { withSettings } from '../../support/settings'
 
@@ -326,7 +331,7 @@ describe('signing in', () => {
     await put({ redirect_uris: ['https://app.example/back'] })
     const startAt = (redirect_uri: string) => start({ redirect_uri })
     for (const uri of ['http://[::1]:9/x', 'https://app.example/back', 'http://localhost:3000/']) {
-      expect((await startAt(uri)).status).toBe(302)
+      expect((await startAt(uri)).status).toBe(200)
     }
     for (const uri of [
       'https://app.example/back/x',
@@ -543,16 +548,103 @@ describe('a session of the provider', () => {
   const signInAgain = () => signInAs({ sub: 'one', email: desk.admin.email, email_verified: true })
 })
 
+describe('the start of a sign-in', () => {
+  const HOST = 'login.acme.example'
+
+  test('leads to a host that no admin verified by a page that names it, without a script', async () => {
+    await putAt(`https://${HOST}:8443/authorize?a="b"&c=<d>'`)
+    const answer = await start()
+    expect([answer.status, answer.headers.get('location')]).toEqual([200, null])
+    expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8')
+    expect(answer.headers.get('cache-control')).toBe('no-store')
+    expect(answer.headers.get('referrer-policy')).toBe('no-referrer')
+    expect(answer.headers.get('x-content-type-options')).toBe('nosniff')
+    const policy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    expect(answer.headers.get('content-security-policy')).toBe(policy)
+    expect(answer.text).toContain(`>Go on to ${HOST}:8443</a>`)
+    expect(answer.text).toMatch(/<a rel="noreferrer" href="https:[^"]*">/)
+    expect(answer.text).not.toMatch(/<script|<d>| on\w+=/)
+    const address = addressOf(answer)
+    expect([address.host, address.searchParams.get('c'), address.searchParams.get('client_id')]).toEqual([
+      `${HOST}:8443`,
+      "<d>'",
+      'desk',
+    ])
+  })
+
+  test.each([
+    ['acme.example', HOST],
+    ['login.acme.example', HOST],
+    ['bücher.example', 'login.xn--bcher-kva.example'],
+    ['acme.example', 'LOGIN.Acme.Example:8443'],
+  ])('goes on at once where %s is verified, to %s', async (domain, host) => {
+    await verify(desk, domain)
+    await putAt(`https://${host}/authorize`)
+    const { status, headers } = await start()
+    expect([status, new URL(headers.get('location')!).host]).toEqual([302, host.toLowerCase()])
+    await connection().sql`update domains set verified_at = null, verified_by = null`
+    expect((await start()).status).toBe(200)
+  })
+
+  test.each([
+    'evil-acme.example',
+    'acme.example.evil.example',
+    'example',
+    'xn--cme-6cd.example',
+    'аcme.example',
+    'login.acme.example.',
+    '127.0.0.1',
+    '[::1]',
+    'evil.example/acme.example',
+    'evil.example?acme.example',
+    'evil.example\\.acme.example',
+    'evil.example#@acme.example',
+  ])('goes on to nowhere else where acme.example is verified: %s', async (host) => {
+    await verify(desk, 'acme.example')
+    await putAt(`https://${host}`)
+    const answer = await start()
+    expect([answer.status, answer.headers.get('location')]).toEqual([200, null])
+    expect(answer.text).toContain(`>Go on to ${new URL(`https://${host}`).host}</a>`)
+  })
+
+  test.each(['http://acme.example/', 'https://evil.example@acme.example/', 'javascript:alert(1)//.acme.example'])(
+    'leads to no endpoint such as %s',
+    async (endpoint) => {
+      await verify(desk, 'acme.example')
+      stub.answers = { [CONFIGURATION]: () => Response.json({ ...stub.metadata(), authorization_endpoint: endpoint }) }
+      expectError(await put({}), 422, 'PROVIDER_UNREACHABLE')
+    },
+  )
+
+  test('knows no domain that another organization verified, or that is only claimed', async () => {
+    await verify(await createOrganization(), 'acme.example')
+    expect((await desk.admin.post('/domains', { domain: 'acme.example' })).status).toBe(201)
+    await putAt(`https://${HOST}/authorize`)
+    expect((await start()).status).toBe(200)
+  })
+
+  const CONFIGURATION = '/.well-known/openid-configuration'
+
+  async function putAt(authorization_endpoint: string): Promise<void> {
+    stub.answers = { [CONFIGURATION]: () => Response.json({ ...stub.metadata(), authorization_endpoint }) }
+    expect((await put({})).status).toBe(200)
+  }
+
+  async function verify({ admin, id }: Organization, domain: string): Promise<void> {
+    expect((await admin.post('/domains', { domain })).status).toBe(201)
+    await connection().sql`update domains set verified_at = now(), verified_by = 'dns' where organization_id = ${id}`
+  }
+})
+
 test('a code of the provider of one organization does not reach the hostile provider of another', async () => {
   await put({})
   const hostile = await createOrganization('Hostile')
   using evil = await startStubProvider()
   await hostile.admin.send('PUT', '/identity-provider', { issuer: evil.issuer, client_id: 'desk' })
   const query = new URLSearchParams({ code_challenge: CHALLENGE, redirect_uri: APP })
-  const location = (await stranger().get(`/auth/oidc/${hostile.id}/start?${query}`)).headers.get('location')!
-  const state = new URL(location).searchParams.get('state')!
+  const state = addressOf(await stranger().get(`/auth/oidc/${hostile.id}/start?${query}`)).searchParams.get('state')!
   // The hostile provider has passed the browser on to the other, which returns it to the address of its organization.
-  const { searchParams } = new URL((await start()).headers.get('location')!)
+  const { searchParams } = addressOf(await start())
   const back = new URL(searchParams.get('redirect_uri')!).searchParams
   const answer = await stranger().get(
     `/auth/oidc/callback?${new URLSearchParams([...back, ['state', state], ['code', 'c']])}`,
@@ -608,7 +700,7 @@ function start(fields: Record<string, string> = {}): Promise<Answer> {
 
 /** Goes to the provider. @returns the state that it was given */
 async function begin(): Promise<string> {
-  const { searchParams } = new URL((await start()).headers.get('location')!)
+  const { searchParams } = addressOf(await start())
   stub.nonce = searchParams.get('nonce')!
   stub.challenge = searchParams.get('code_challenge')!
   return searchParams.get('state')!

@@ -10,7 +10,7 @@ import { config } from '../../../src/base/config'
 import { type Answer, createOrganization, type Organization, startApi, stopApi, stranger } from '../../support/api'
 import { issueCertificate } from '../../support/certificates'
 import { stepClock } from '../../support/clock'
-import { trustLoopbackProviders } from '../../support/identity-provider'
+import { addressOf, trustLoopbackProviders } from '../../support/identity-provider'
 
 const VERIFIER = 'v'.repeat(50)
 const CHALLENGE = createHash('sha256').update(VERIFIER).digest('base64url')
@@ -89,8 +89,8 @@ async function newProvider(): Promise<RequestListener> {
 async function start(): Promise<{ url: string; state: string }> {
   const query = new URLSearchParams({ code_challenge: CHALLENGE, redirect_uri: APP })
   const answer = await stranger().get(`/auth/oidc/${desk.id}/start?${query}`)
-  const url = answer.headers.get('location')!
-  return { url, state: new URL(url).searchParams.get('state')! }
+  const { href, searchParams } = addressOf(answer)
+  return { url: href, state: searchParams.get('state')! }
 }
 
 async function signInThere(): Promise<Answer> {
