@@ -443,7 +443,7 @@ create table inbound_messages (
   constraint inbound_messages_mailbox_fk FOREIGN KEY (organization_id, mailbox_id) REFERENCES mailboxes(organization_id, id) ON DELETE SET NULL (mailbox_id),
   constraint inbound_messages_outcome CHECK ((outcome = ANY (ARRAY['pending'::text, 'ticket'::text, 'message'::text, 'bounce'::text, 'duplicate'::text, 'own'::text, 'unmatched_bounce'::text, 'unparsed'::text, 'spam'::text]))),
   constraint inbound_messages_rule CHECK ((rule = ANY (ARRAY['in_reply_to'::text, 'references'::text, 'message_id'::text, 'reply_tag'::text, 'subject_code'::text, 'new'::text]))),
-  constraint inbound_messages_spam_by CHECK ((spam_by = ANY (ARRAY['relay'::text, 'rspamd'::text, 'sender_rule'::text]))),
+  constraint inbound_messages_spam_by CHECK ((spam_by = ANY (ARRAY['relay'::text, 'rspamd'::text, 'sender_rule'::text, 'repeat'::text]))),
   constraint inbound_messages_storage_key CHECK ((storage_key ~ '^inbound/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'::text))
 );
 CREATE INDEX inbound_messages_age ON inbound_messages USING btree (id) WHERE (storage_key IS NOT NULL);

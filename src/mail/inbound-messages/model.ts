@@ -67,7 +67,9 @@ export const InboundMessage = Type.Object({
   ),
   spam_score: orNull(Type.Number(), { description: 'As the judge counts; null without a number, or a judge' }),
   spam_by: orNull(oneOf(SPAM_JUDGES), {
-    description: 'Who said if it is spam: your relay, rspamd, or a rule of yours (`/sender-rules`); null: nobody',
+    description:
+      'Who said if it is spam: your relay, rspamd, or a rule of yours (`/sender-rules`); null: nobody. `repeat`: ' +
+      'its sender repeated Message-IDs with other texts, more than 20 in an hour',
   }),
   received_at: Instant,
   outcome: oneOf(LEDGER_OUTCOMES, { description: OUTCOMES }),

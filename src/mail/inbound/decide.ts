@@ -15,7 +15,7 @@ import type { SENDER_POLICIES, SPAM_JUDGES, SPAM_POLICIES } from '../../base/db/
 import { type Scope, together } from '../../base/scope'
 import type { Bounce } from '../parse/parse'
 import { findRules, type SenderRule } from '../sender-rules/queries'
-import { type Filed, findFiled } from './fingerprint'
+import { type Filed, findFiled, findRoomForRepeats } from './fingerprint'
 import type { InboundMail } from './message'
 import { findLetters } from './own-mail'
 import { findReported, type Reported } from './reported'
@@ -35,8 +35,8 @@ type Becomes =
   | ({ outcome: 'message'; trust: Trust; id_use: IdUse } & Thread)
   | { outcome: 'ticket' | 'unparsed'; rule: 'new'; trust: Trust; id_use: IdUse }
 
-/** The fate of a message, and who said if it is spam. */
-export type Decision = Becomes & { spam_by: (typeof SPAM_JUDGES)[number] | null }
+/** The fate of a message, who said if it is spam, and if it counts as one of the repeats of its sender. */
+export type Decision = Becomes & { spam_by: (typeof SPAM_JUDGES)[number] | null; is_repeat: boolean }
 
 /** The facts that were read about a message before it is decided on. */
 type Findings = { filed: Filed | undefined; is_letter: boolean; trust: Trust; thread: Thread | undefined }
@@ -47,7 +47,10 @@ export async function decide(scope: Scope, mail: InboundMail): Promise<Decision>
   return decision!
 }
 
-/** Decides on messages, each as if it were the only one. @returns a decision for each, in their order */
+/**
+ * Decides on messages, each as if it were the only one; but repeats of a sender count together.
+ * @returns a decision for each, in their order
+ */
 export async function decideAll(scope: Scope, mails: InboundMail[]): Promise<Decision[]> {
   const [filed, letters, policies, rules, contacts] = await together([
     findFiled(scope, mails),
@@ -57,27 +60,29 @@ export async function decideAll(scope: Scope, mails: InboundMail[]): Promise<Dec
     findContacts(scope, mails),
   ])
   const trusts = mails.map((mail) => trustIn(mail, policies.sender_policy))
-  const threads = await findThreads(
-    scope,
-    mails.flatMap((mail, place) =>
-      // A report belongs to no conversation.
-      mail.content && !mail.bounce && filed.get(place) !== 'again' && mail.ours !== 'sent'
-        ? {
-            place,
-            ...mail,
-            sender_email: mail.sender?.email ?? null,
-            trust: trusts[place]!,
-            is_repeated: filed.has(place) && mail.ours !== 'copied id',
-          }
-        : [],
+  const [threads, rooms] = await together([
+    findThreads(
+      scope,
+      mails.flatMap((mail, place) =>
+        // A report belongs to no conversation.
+        mail.content && !mail.bounce && filed.get(place) !== 'again' && mail.ours !== 'sent'
+          ? {
+              place,
+              ...mail,
+              sender_email: mail.sender?.email ?? null,
+              trust: trusts[place]!,
+              is_repeated: filed.has(place) && mail.ours !== 'copied id',
+            }
+          : [],
+      ),
     ),
-  )
-  return together(
+    findRoomForRepeats(scope, mails, filed),
+  ])
+  const decisions = await together(
     mails.map(async (mail, place) => {
       const known = filed.get(place)
       const becomes = await decideOne(scope, mail, {
-        // Released mail was held under its fingerprint, so that nobody has seen it.
-        filed: mail.is_released && known ? 'with another text' : known,
+        filed: known,
         is_letter: letters.has(place),
         trust: trusts[place]!,
         thread: threads.get(place),
@@ -85,9 +90,19 @@ export async function decideAll(scope: Scope, mails: InboundMail[]): Promise<Dec
       const [rule, spam_by] = [rules[place], rules[place] ? 'sender_rule' : (mail.spam?.by ?? null)] as const
       const is_known = mail.member !== null || contacts.has(addressKey(mail.sender?.email ?? ''))
       const is_held = isHeld(mail, becomes, { rule, policy: policies.spam_policy, is_known })
-      return is_held ? { outcome: 'spam' as const, spam_by } : { ...becomes, spam_by }
+      const is_shown = !is_held && becomes.outcome !== 'duplicate' && becomes.outcome !== 'own'
+      const is_repeat = is_shown && known === 'with another text' && !mail.is_released
+      return { ...(is_held ? { outcome: 'spam' as const } : becomes), spam_by, is_repeat }
     }),
   )
+  const repeats = new Map<string, number>()
+  return decisions.map((decision, place): Decision => {
+    if (!decision.is_repeat) return decision
+    const sender = mails[place]!.fingerprint.repeats
+    const before = repeats.get(sender) ?? 0
+    repeats.set(sender, before + 1)
+    return before < rooms[place]! ? decision : { outcome: 'spam', spam_by: 'repeat', is_repeat: false }
+  })
 }
 
 /**

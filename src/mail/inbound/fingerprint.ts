@@ -2,8 +2,10 @@
 import { createHash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { addressKey } from '../../base/address/email'
+import { timeOfId } from '../../base/db/columns'
 import type { Fragment } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
+import { firstIdAt } from '../../base/shapes/ids'
 import type { MailHeaders } from '../parse/parse'
 import { areWithin } from '../parse/same-text'
 
@@ -18,6 +20,8 @@ export type Fingerprint = {
    */
   words: string | null
   is_dated: boolean
+  /** Names the sender in the fingerprints that count its repeats: see `repeatOf`. */
+  repeats: string
 }
 
 /** Says of a message that its fingerprint is known: it is the same again, or has another text or other files. */
@@ -25,10 +29,18 @@ export type Filed = 'again' | 'with another text'
 
 /** A brief fingerprint holds for so long: in this time a server sends again what it got no reply for. */
 const BRIEF_HOURS = 1
-/** Other texts that are taken under one Message-ID. What goes in a circle, and changes on the way, ends there. */
-const MAX_OTHER_TEXTS = 5
-/** Texts that are remembered under one Message-ID. */
+/** Other texts without a date that are taken under one Message-ID. */
+const MAX_UNDATED_TEXTS = 5
+/** Texts that are remembered under one Message-ID: the latest. */
 const MAX_TEXTS = 50
+/**
+ * Other texts of a sender that are filed in an hour, whatever their Message-IDs. What goes in a circle, and changes on
+ * the way, ends there.
+ */
+const MAX_REPEATS = 20
+const HOUR_MS = 3_600_000
+/** The id that comes after all others. */
+const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
 /**
  * The key is Message-ID, sender and date. The id alone is not unique: devices reuse it and strangers can copy it.
@@ -44,9 +56,10 @@ export function fingerprintOf(
 ): Fingerprint {
   const { message_id, subject, date, to, cc, in_reply_to, references } = headers
   const hash = createHash('sha256')
+  const sender_key = sender && addressKey(sender.email)
   const content = [sender?.name, subject, to, cc, in_reply_to, references]
   const kind = parsed?.is_report ? ['report'] : []
-  hash.update(JSON.stringify([sender && addressKey(sender.email), date, ...kind, ...(message_id ? [] : content)]))
+  hash.update(JSON.stringify([sender_key, date, ...kind, ...(message_id ? [] : content)]))
   const body = raw.subarray(bodyStart(raw))
   if (!message_id) hash.update(body)
   const digest = hash.digest('hex')
@@ -56,6 +69,9 @@ export function fingerprintOf(
     is_brief: !message_id && !date,
     words: message_id && (parsed?.digest ?? createHash('sha256').update(body).digest('base64url').slice(0, 22)),
     is_dated: date !== null,
+    repeats: `repeat:${createHash('sha256')
+      .update(sender_key ?? '')
+      .digest('hex')}`,
   }
 }
 
@@ -66,14 +82,15 @@ type Asked = {
   headers: MailHeaders
   content: { text: string } | null
   sender_verified: boolean | null
+  is_released: boolean
 }
 
 type Found = { place: number; words: string[] | null; from_list: boolean; body: string | null }
 
 /**
  * Finds those of the messages whose fingerprints the organization has filed. Lists add words to what they pass on: with
- * a copy from a list the text of one need only be part of the other. What came in a forged name before hides nothing,
- * and neither does the message itself, which is filed again when it was held.
+ * a copy from a list the text of one need only be part of the other. What came in a forged name before hides nothing.
+ * Nobody has seen the words of a released message: only other texts under its id are known.
  * @returns what is known of them, by their places in the list
  */
 export async function findFiled({ sql, organization_id }: Scope, mails: Asked[]): Promise<Map<number, Filed>> {
@@ -94,11 +111,13 @@ export async function findFiled({ sql, organization_id }: Scope, mails: Asked[])
     left join messages m on m.organization_id = ${organization_id} and m.id = i.message_id
       and (g.from_list or f.from_list) and g.words <> all(f.words)
     where (not g.is_brief or uuid_time(f.inbound_message_id) > now() - ${BRIEF_HOURS} * interval '1 hour')
-      and (g.is_forged or i.sender_verified is not false) and f.inbound_message_id <> g.id`
+      and (g.is_forged or i.sender_verified is not false)
+      and (f.inbound_message_id <> g.id or cardinality(f.words) > 1)`
   const filed = new Map<number, Filed>()
   for (const one of found) {
-    const result = await compare(mails[one.place]!, one)
-    if (result) filed.set(one.place, result)
+    const mail = mails[one.place]!
+    const result = await compare(mail, one)
+    if (result) filed.set(one.place, mail.is_released ? 'with another text' : result)
   }
   return filed
 }
@@ -112,9 +131,38 @@ async function compare({ fingerprint, headers, content }: Asked, found: Found): 
     await setImmediate()
     if (areWithin(content?.text ?? '', found.body)) return 'again'
   }
-  if (found.words.length <= MAX_OTHER_TEXTS) return 'with another text'
   // A device without a clock has one id for all that it says.
-  return is_dated ? 'again' : null
+  return is_dated || found.words.length <= MAX_UNDATED_TEXTS ? 'with another text' : null
+}
+
+/**
+ * Says how many other texts of their senders may still be filed beside each of the messages: in the hour before it, and
+ * since. @returns the numbers by the places in the list
+ */
+export async function findRoomForRepeats(scope: Scope, mails: Asked[], filed: Map<number, Filed>): Promise<number[]> {
+  const { sql, organization_id } = scope
+  if (filed.size === 0) return []
+  const asked = mails.map(({ id, fingerprint: { repeats } }) => ({
+    first: repeatOf({ repeats, id: firstIdAt(Date.parse(timeOfId(id)) - HOUR_MS) }).fingerprint,
+    last: repeatOf({ repeats, id: LAST_ID }).fingerprint,
+  }))
+  const rows = await sql<{ n: number }[]>`
+    select (
+      select count(*) from (
+        select from inbound_fingerprints f
+        where f.organization_id = ${organization_id} and f.fingerprint between g.first and g.last
+        limit ${MAX_REPEATS}
+      ) repeats
+    )::integer as n
+    from rows from (json_to_recordset(${JSON.stringify(asked)}::text::json) as (first text, last text))
+      with ordinality as g (first, last, place)
+    order by g.place`
+  return rows.map(({ n }) => MAX_REPEATS - n)
+}
+
+/** The fingerprint that counts a filed message as a repeat. Those of one sender are in the order of their time. */
+export function repeatOf<T extends { repeats: string; id: string }>(message: T) {
+  return { ...message, fingerprint: `${message.repeats} ${message.id}`, words: null, from_list: false }
 }
 
 /** The fingerprint of a message that is filed once more: it gets the words of the message. */
@@ -122,8 +170,8 @@ export function mergeFingerprints({ sql }: Pick<Scope, 'sql'>): Fragment {
   return sql`
     on conflict (organization_id, fingerprint) do update set inbound_message_id = excluded.inbound_message_id,
       from_list = inbound_fingerprints.from_list or excluded.from_list,
-      words = case when cardinality(inbound_fingerprints.words) < ${MAX_TEXTS}
-        then inbound_fingerprints.words || excluded.words else inbound_fingerprints.words end`
+      words = inbound_fingerprints.words[greatest(cardinality(inbound_fingerprints.words) + 2 - ${MAX_TEXTS}, 1):]
+        || excluded.words`
 }
 
 function bodyStart(raw: Uint8Array): number {

@@ -27,8 +27,10 @@ type File = { filename: string; content_type: string; content_id: string | null;
 export async function storeParts(scope: Scope, mail: InboundMail): Promise<StoredPart[]> {
   const files: File[] = mail.content?.attachments ?? [originalOf(mail)]
   if (files.length === 0 || mail.bounce) return []
-  const { outcome } = await decideTogether({ scope, mail })
-  if (outcome === 'duplicate' || outcome === 'own' || outcome === 'spam') return []
+  const { outcome, spam_by } = await decideTogether({ scope, mail })
+  // The messages before it may become others than they seem now: then it is filed.
+  const is_held = outcome === 'spam' && spam_by !== 'repeat'
+  if (outcome === 'duplicate' || outcome === 'own' || is_held) return []
   const stored = await storeAttachments(
     scope,
     files.map(({ content, ...file }) => ({ ...file, body: content })),

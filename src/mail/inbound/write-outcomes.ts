@@ -11,7 +11,7 @@ import { storable } from '../../base/shapes/fold'
 import { type NewEvent, publishEach, type Subscriber } from '../../delivery/webhooks/publish'
 import { removeSoon } from '../../desk/attachments/removals'
 import type { Decision } from './decide'
-import { mergeFingerprints } from './fingerprint'
+import { mergeFingerprints, repeatOf } from './fingerprint'
 import type { InboundMail } from './message'
 import { presented, taken } from './select-ledger'
 
@@ -41,9 +41,10 @@ export async function writeOutcomes(scope: Scope, filed: FiledMail[], subscriber
   const rows = filed.map(rowOf)
   const others = rows.filter(({ outcome }) => outcome !== 'duplicate')
   const duplicates = rows.filter(({ outcome }) => outcome === 'duplicate')
+  const repeats = rows.filter(({ is_repeat }) => is_repeat)
   await together([
     insertFingerprints(scope, others, mergeFingerprints(scope)),
-    insertFingerprints(scope, duplicates, sql`on conflict do nothing`),
+    insertFingerprints(scope, [...duplicates, ...repeats.map(repeatOf)], sql`on conflict do nothing`),
     sql`
       with given as materialized (
         select * from json_to_recordset(${JSON.stringify(rows)}::text::json) as x (id uuid, outcome text, rule text,
@@ -118,6 +119,7 @@ function rowOf({ mail, decision, about }: FiledMail) {
   return {
     id,
     fingerprint: fingerprint.text,
+    repeats: fingerprint.repeats,
     words: fingerprint.words,
     from_list: headers.list !== null,
     outcome: decision.outcome,
@@ -135,5 +137,6 @@ function rowOf({ mail, decision, about }: FiledMail) {
     to_keys: searchKeys(named),
     spam_score: mail.spam?.score ?? null,
     spam_by: decision.spam_by,
+    is_repeat: decision.is_repeat,
   }
 }

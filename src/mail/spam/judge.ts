@@ -1,7 +1,7 @@
 /** Judges if mail is spam: by the word of a trusted relay, else by rspamd. */
 
 import { config } from '../../base/config'
-import type { SPAM_JUDGES } from '../../base/db/schema'
+import type { MAIL_JUDGES } from '../../base/db/schema'
 import { headerBlock, splitHeader } from '../../base/mime/headers'
 import { type Delivery, findHandover } from '../sender/client'
 import { readRelayVerdict } from './relay-verdict'
@@ -12,7 +12,7 @@ export type SpamVerdict = {
   is_spam: boolean
   /** As the judge counts; null when it gives no number. */
   score: number | null
-  by: Exclude<(typeof SPAM_JUDGES)[number], 'sender_rule'>
+  by: (typeof MAIL_JUDGES)[number]
 }
 
 type SpamQuestion = {

@@ -1,4 +1,5 @@
 /** Tells what became of a mail that came to the service. */
+import type { SPAM_JUDGES } from '../../base/db/schema'
 import type { Connection } from '../../base/db/transact'
 import { type Found, listed, type Story, ticketWords } from './story'
 
@@ -16,7 +17,7 @@ type Mail = {
   outcome: string
   rule: string | null
   spam_score: number | null
-  spam_by: string | null
+  spam_by: (typeof SPAM_JUDGES)[number] | null
   code: string | null
   is_deleted: boolean
   /** The message that it became or reports about, and whether it is still there. */
@@ -106,9 +107,15 @@ function outcomeEvents(id: string, mail: Mail): Story['events'] {
   }
 }
 
+const HOLDERS: Record<(typeof SPAM_JUDGES)[number], string> = {
+  relay: 'a trusted relay',
+  rspamd: 'rspamd',
+  sender_rule: 'a sender rule',
+  repeat: 'the limit for repeated Message-IDs',
+}
+
 function spamWords({ spam_by, spam_score }: Mail): string {
-  const judge = { relay: 'a trusted relay', rspamd: 'rspamd', sender_rule: 'a sender rule' }[spam_by ?? '']
-  return `${judge ? ` by ${judge}` : ''}${spam_score === null ? '' : `, score ${spam_score}`}`
+  return `${spam_by ? ` by ${HOLDERS[spam_by]}` : ''}${spam_score === null ? '' : `, score ${spam_score}`}`
 }
 
 function pendingWords(id: string, { has_job, is_leased, attempts, run_at, storage_key }: Mail): string {

@@ -5,7 +5,7 @@ import { connection } from '../../../src/base/db/pool'
 import { createDesk, type Desk, type StartedDesk, startDesk } from '../../support/desk'
 import { startDns } from '../../support/dns'
 import { activityOf, createMessage, hearEvents, writtenEvents } from '../../support/factories'
-import { drain, fileAsSet, ledgerOf, rawMail, readTicket } from '../../support/mail'
+import { drain, fileAsSet, importMail, ledgerOf, rawMail, readTicket } from '../../support/mail'
 import { until } from '../../support/service'
 import { withSettings } from '../../support/settings'
 import { buildMail, sendMail } from '../../support/smtp'
@@ -292,4 +292,45 @@ test('a message whose sender is looked up slowly does not hold up the others, no
     await drain()
   }
   expect((await outcomes(desk))[0]![0]).toBe('ticket')
+})
+
+const repeated = (number: number, id = '<again@customer.example>'): [Fields, string] => [
+  { Message_ID: id, Date: 'Sat, 21 Nov 2026 10:00:00 +0000' },
+  `Text ${number}`,
+]
+
+test('of repeats in a set, and in two at once, as many are filed as of those that come alone', async () => {
+  const desk = await createDesk()
+  await accept(desk, ...Array.from({ length: 19 }, (_, number) => repeated(number)))
+  await fileAsSet(desk.id)
+  const ids = ['<2@customer.example>', '<3@customer.example>', '<4@customer.example>']
+  await accept(desk, ...ids.map((id) => repeated(0, id)))
+  await fileAsSet(desk.id)
+  expect((await outcomes(desk)).map(([outcome]) => outcome)).toEqual([
+    'ticket',
+    ...Array(18).fill('message'),
+    ...Array(3).fill('ticket'),
+  ])
+  const [mailbox] = (await desk.admin.get('/mailboxes')).body.data
+  const imports = ids.map((id, number) => {
+    const [fields, body] = repeated(number + 1, id)
+    return importMail(desk.admin, mailbox.id, rawMail({ From: CARLA, To: desk.address, ...fields }, body))
+  })
+  await accept(desk, ...ids.map((id, number) => repeated(number + 10, id)))
+  await Promise.all([fileAsSet(desk.id), ...imports])
+  const rows = await filed(desk)
+  expect(rows.filter(({ outcome }) => outcome === 'message')).toHaveLength(20)
+  expect(rows.filter(({ outcome }) => outcome === 'spam')).toHaveLength(4)
+})
+
+test('of repeats in a set that have several ids as many are filed', async () => {
+  const desk = await createDesk()
+  await accept(desk, ...Array.from({ length: 20 }, (_, number) => repeated(number)))
+  const ids = ['<2@customer.example>', '<3@customer.example>']
+  await accept(desk, ...ids.map((id) => repeated(0, id)), repeated(20), repeated(1, ids[0]), repeated(1, ids[1]))
+  await fileAsSet(desk.id)
+  const rows = await filed(desk)
+  expect(['ticket', 'message', 'spam'].map((kind) => rows.filter(({ outcome }) => outcome === kind).length)).toEqual([
+    3, 20, 2,
+  ])
 })

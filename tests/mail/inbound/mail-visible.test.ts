@@ -1,5 +1,5 @@
 /** The words of people become visible in mail that looks like a report, an echo of ours or a second delivery. */
-import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { newId } from '../../../src/base/db/columns'
 import { bounceAddress, replyAddress } from '../../../src/desk/messages/anchors'
@@ -164,17 +164,78 @@ test('what a scanner sends under one Message-ID with the same words is a duplica
     expect(await scan(content)).toMatchObject({ outcome: 'duplicate' })
   const { messages } = await readTicket(desk.agent, ticket_id)
   expect(messages).toMatchObject(Array(2).fill({ attachments: [{ filename: 'scan.pdf' }] }))
-  const others = []
-  for (let page = 3; page < 8; page += 1) others.push((await scan(`page ${page}`)).outcome)
-  expect(others).toEqual([...Array(4).fill('message'), 'duplicate'])
 })
 
-test('five other texts under one Message-ID join its ticket, the sixth is a duplicate', async () => {
-  const again = { Message_ID: '<again@customer.example>' }
-  const outcomes = []
-  for (let number = 0; number < 8; number++) outcomes.push((await receive(again, `Text ${number}`)).outcome)
-  expect(outcomes).toEqual(['ticket', ...Array(5).fill('message'), 'duplicate', 'duplicate'])
-  expect(await ticketCount()).toBe(1)
+/** Repeats the Message-ID with `count` texts. @returns their rows, in order */
+async function repeat(count: number, fields: Fields = {}, words = 'Text') {
+  const rows = []
+  for (let number = 0; number < count; number++) {
+    rows.push(await receive({ Message_ID: '<again@customer.example>', ...fields }, `${words} ${number}`))
+  }
+  return rows
+}
+
+const HELD = { outcome: 'spam', spam_by: 'repeat', ticket_id: null, message_id: null }
+
+describe('of other texts under Message-IDs that a sender repeats', () => {
+  test('twenty in an hour join the ticket, the rest is held, and known words stay duplicates', async () => {
+    const rows = await repeat(23)
+    expect(rows.map(({ outcome }) => outcome)).toEqual(['ticket', ...Array(20).fill('message'), 'spam', 'spam'])
+    expect(rows.map(({ spam_by }) => spam_by)).toEqual([...Array(21).fill(null), 'repeat', 'repeat'])
+    expect(rows[22]).toMatchObject(HELD)
+    expect((await repeat(23)).map(({ outcome }) => outcome)).toEqual(Array(23).fill('duplicate'))
+    expect(await ticketCount()).toBe(1)
+    expect(await bodiesOf(rows[0].ticket_id)).toHaveLength(21)
+    expect(await receive({}, 'New words')).toMatchObject({ outcome: 'ticket' })
+  })
+
+  test('all count together, whatever the id and the case of From; others and other organizations do not', async () => {
+    await repeat(20)
+    const other_id = { Message_ID: '<2@customer.example>', From: CONTACT.toUpperCase() }
+    expect((await repeat(3, other_id)).map(({ outcome }) => outcome)).toEqual(['ticket', 'message', 'spam'])
+    const eve = await repeat(2, { From: 'eve@attacker.example' })
+    expect(eve.map(({ outcome }) => outcome)).toEqual(['ticket', 'message'])
+    desk = await started.createDesk()
+    expect((await repeat(2)).map(({ outcome }) => outcome)).toEqual(['ticket', 'message'])
+  })
+
+  test('those of a sender who is forged, or allowed, and those of an hour ago', async () => {
+    const { sql, organization_id } = desk.scope
+    await desk.admin.patch('/organization', { spam_policy: 'mark' })
+    await desk.admin.post('/sender-rules', { sender: CONTACT, action: 'allow' })
+    const last = (await repeat(22)).at(-1)
+    expect(last).toMatchObject(HELD)
+    await sql`
+      update inbound_fingerprints set fingerprint = regexp_replace(fingerprint, ' 01..', ' 0190')
+      where organization_id = ${organization_id} and fingerprint like 'repeat:%'`
+    expect(await receive({ Message_ID: '<again@customer.example>' }, 'Later')).toMatchObject({ outcome: 'message' })
+  })
+
+  test('what is held is filed once when it is released, with its files, and does not count', async () => {
+    const [first] = await repeat(21)
+    const header = { Message_ID: '<again@customer.example>', Content_Type: 'multipart/mixed; boundary=b' }
+    const body = '--b\n\nOne more\n--b\nContent-Disposition: attachment; filename=scan.pdf\n\npage\n--b--'
+    const held = await receive(header, body)
+    expect(held).toMatchObject(HELD)
+    const answers = await Promise.all([1, 2].map(() => desk.admin.post(`/inbound-messages/${held.id}/release`)))
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 422])
+    const released = answers.find(({ status }) => status === 200)!.body.data
+    const becomes = { outcome: 'message', rule: 'message_id', spam_by: 'repeat', ticket_id: first.ticket_id }
+    expect(released).toMatchObject({ id: held.id, ...becomes })
+    const { messages } = await readTicket(desk.agent, first.ticket_id)
+    expect(messages).toHaveLength(22)
+    expect(messages[21]).toMatchObject({ body: 'One more', attachments: [{ filename: 'scan.pdf' }] })
+    expect(await receive(header, body)).toMatchObject({ outcome: 'duplicate' })
+  })
+
+  test('what a dry run would hold is held for the same reason', async () => {
+    await repeat(21)
+    const raw = rawMail({ From: CONTACT, Date: DATE, Message_ID: '<again@customer.example>' }, 'One more')
+    const [mailbox] = (await desk.admin.get('/mailboxes')).body.data
+    const path = `/inbound-messages?mailbox_id=${mailbox.id}&dry_run=true`
+    const answer = await desk.admin.send('POST', path, raw, { 'content-type': 'message/rfc822' })
+    expect(answer.body.data).toMatchObject({ ...HELD, id: null })
+  })
 })
 
 test.each([

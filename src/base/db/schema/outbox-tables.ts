@@ -201,7 +201,10 @@ export const taken_requests = distributedTable(
   ],
 )
 
-/** Fingerprints by which a message is recognized when it is delivered again (`mail/inbound/fingerprint.ts`). */
+/**
+ * Fingerprints by which a message is recognized when it is delivered again, and one more of each that repeats the id of
+ * another (`mail/inbound/fingerprint.ts`).
+ */
 export const inbound_fingerprints = distributedTable(
   'inbound_fingerprints',
   {

@@ -36,8 +36,10 @@ export const INLET_PROVIDERS = ['raw', 'postmark', 'cloudmailin', 'mailgun', 'se
 /** Spam is held until somebody releases it, or filed like other mail. */
 export const SPAM_POLICIES = ['hold', 'mark'] as const
 export const SENDER_RULE_ACTIONS = ['block', 'allow'] as const
-/** Judges of spam: a trusted relay, rspamd, or a rule of the organization. */
-export const SPAM_JUDGES = ['relay', 'rspamd', 'sender_rule'] as const
+/** Judges that read a message: a trusted relay, or rspamd. */
+export const MAIL_JUDGES = ['relay', 'rspamd'] as const
+/** Holders of spam: these judges, a rule of the organization, or the limit of repeated Message-IDs. */
+export const SPAM_JUDGES = [...MAIL_JUDGES, 'sender_rule', 'repeat'] as const
 /** The verdict of a scan for viruses. `pending`: it is still to be asked; `skipped`: too large for the scanner. */
 export const SCANS = ['clean', 'infected', 'pending', 'skipped'] as const
 export const WEBHOOK_STATUSES = ['active', 'failed'] as const

@@ -212,6 +212,7 @@ export const mailEnglish = {
   'spam_by.relay': 'your mail server',
   'spam_by.rspamd': 'rspamd',
   'spam_by.sender_rule': 'a rule of yours',
+  'spam_by.repeat': 'the limit for repeated Message-IDs',
   'start.answered': 'An answer came in.',
   'start.arrive': 'Let mail come in',
   'start.arrived': 'Mail came in from {sender}: {subject}',

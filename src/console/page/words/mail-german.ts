@@ -221,6 +221,7 @@ export const mailGerman: Translated<typeof mailEnglish> = {
   'spam_by.relay': 'Ihrem Mailserver',
   'spam_by.rspamd': 'rspamd',
   'spam_by.sender_rule': 'einer Regel von Ihnen',
+  'spam_by.repeat': 'der Grenze für wiederholte Message-IDs',
   'start.answered': 'Eine Antwort ist eingegangen.',
   'start.arrive': 'Mail ankommen lassen',
   'start.arrived': 'Mail kam an von {sender}: {subject}',

@@ -1,0 +1,2 @@
+ALTER TABLE "inbound_messages" DROP CONSTRAINT "inbound_messages_spam_by";--> statement-breakpoint
+ALTER TABLE "inbound_messages" ADD CONSTRAINT "inbound_messages_spam_by" CHECK ("spam_by" in ('relay', 'rspamd', 'sender_rule', 'repeat'));
