@@ -122,7 +122,7 @@ export const contactRoutes = new Elysia({ tags: ['Contacts'], detail: { about: '
       codes: ['ON_HOLD'],
       idempotency: 'afterwards',
       description:
-        'Removes the contact, and from its tickets all texts, subjects, files, names and addresses. Tickets, codes, times and amounts stay. It cannot be undone. After 25 seconds the answer is 503 and the work goes on: repeat the request until it answers 404, also after an interruption.',
+        'Removes the contact, and from its tickets all texts, subjects, files, names and addresses. Tickets, codes, times and amounts stay. It cannot be undone. After 25 seconds the answer is 503 and the work goes on by itself. Ask again: 200 or 404 says that all of it is done.',
     },
   })
 
