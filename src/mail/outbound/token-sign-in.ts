@@ -6,7 +6,8 @@
 import type { TokenSource } from './settings'
 
 type Reply = { status: number; response: string }
-type Session = { auth: { user?: string }; sendCommand: (command: string) => Promise<Reply> }
+/** A connection of the library, as it shows it to what signs in. */
+export type Session = { auth: { user?: string }; sendCommand: (command: string) => Promise<Reply> }
 type Place = { host: string; port: number; hostname?: string }
 
 /** The words of the server when a token is wrong or over. */

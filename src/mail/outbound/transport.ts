@@ -25,7 +25,7 @@ import {
   withoutSecrets,
 } from './send-error'
 import type { MailboxSmtp, SendOptions, SmtpTimeouts } from './settings'
-import { tokenSignIn } from './token-sign-in'
+import { type Session, tokenSignIn } from './token-sign-in'
 
 /** The server has the message for every recipient that it did not refuse. */
 export type SendResult = {
@@ -90,21 +90,33 @@ export async function sendMail(smtp: MailboxSmtp, mail: ComposedMail, options: S
 }
 
 /**
- * Connects to a mailbox's server and, with a user name, signs in, also where the server does not ask for it. Sends
- * no message and never rejects.
+ * Connects to a mailbox's server and, with a user name, signs in, also where the server does not ask for it. Without
+ * one it asks whether the server takes mail so. Sends no message and never rejects.
  */
 export async function testMailbox(
   smtp: MailboxSmtp,
   options: SendOptions,
 ): Promise<{ ok: boolean; error: string | null; response_time_ms: number }> {
   const started = performance.now()
-  const transport = openTransport(smtp, options, { forceAuth: !!smtp.username })
+  const transport = openTransport(smtp, options, { forceAuth: true, ...(!smtp.username && UNSIGNED) })
   const error = await transport.verify().then(
     () => null,
     (error) => sendError(error, smtp).message,
   )
   transport.close()
   return { ok: error === null, error, response_time_ms: Math.round(performance.now() - started) }
+}
+
+/** Begins a message and takes it back, where the library would sign in. */
+const UNSIGNED = {
+  auth: { user: 'nobody', method: 'NONE' },
+  customAuth: {
+    NONE: async ({ sendCommand }: Session): Promise<void> => {
+      const { response } = await sendCommand('MAIL FROM:<>')
+      if (isAboutServer({ code: Number(response.slice(0, 3)), response })) throw new Error('Mail command failed')
+      await sendCommand('RSET')
+    },
+  },
 }
 
 /** Lists the recipients that the server refused. @param outcome what the library answers, or its error */
@@ -143,14 +155,14 @@ function transportFor(smtp: MailboxSmtp, options: SendOptions): Transport {
   return transport
 }
 
-function openTransport(smtp: MailboxSmtp, options: SendOptions, more: { forceAuth?: boolean } = {}) {
+function openTransport(smtp: MailboxSmtp, options: SendOptions, more: { forceAuth?: boolean } | typeof UNSIGNED = {}) {
   const { allowed, timeouts } = options
   const { connect_ms } = { ...TIMEOUTS, ...timeouts }
   const transport = createTransport({
     ...connectionOptions(smtp, options),
-    ...more,
     pool: true,
     ...signInOf(smtp, options),
+    ...more,
     maxConnections: CONNECTIONS_PER_MAILBOX,
     // A kept connection may turn out to be closed when it is used again, before anything was sent.
     maxRequeues: CONNECTIONS_PER_MAILBOX,

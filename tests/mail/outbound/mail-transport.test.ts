@@ -293,6 +293,33 @@ describe('the test of a mailbox', () => {
     }
   })
 
+  test('without a user name says what sending says where the server wants one', async () => {
+    const server = new SMTPServer({ allowInsecureAuth: true, logger: false, onData: drained })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const smtp = smtpOf({ port: (server.server.address() as AddressInfo).port })
+    try {
+      const { message } = await failure(sendMail(smtp, compose(), { allowed }))
+      expect(message).toContain('530')
+      expect(await testMailbox(smtp, { allowed })).toMatchObject({ ok: false, error: message })
+    } finally {
+      closeTransports()
+      await new Promise<void>((resolve) => server.close(() => resolve()))
+    }
+  })
+
+  test.each([
+    ['530-5.7.0 Authentication required\r\n530 5.7.0 See mail.example', false],
+    ['421 4.3.0 Closing', false],
+    ['250-Fine\r\n250 Go on', true],
+    ['550 5.7.1 No mail without a sender', true],
+    ['451 4.7.1 Later', true],
+  ])('without a user name, where the server answers MAIL FROM with %p', async (reply, ok) => {
+    using server = await startRawSmtp({ answer: (line) => (/^MAIL/i.test(line) ? reply : undefined) })
+    expect((await testMailbox(smtpOf(server), { allowed })).ok).toBe(ok)
+    expect(server.lines.filter((line) => /^(AUTH|RCPT|DATA)/i.test(line))).toEqual([])
+    expect(server.messages).toEqual([])
+  })
+
   test('fails where no server is', async () => {
     const result = await testMailbox(smtpOf({ port: await freePort() }), { allowed })
     expect(result).toMatchObject({ ok: false, error: expect.stringMatching(/ECONNREFUSED|connect/i) })
