@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { dependencies, devDependencies } from '../package.json'
-import { readSources } from './support/sources'
+import { type Import, readSources } from './support/sources'
 
 const ROOT = path.join(import.meta.dir, '..')
 
@@ -257,7 +257,7 @@ test('the lock file names no registry: it installs from anyone’s', () => {
 })
 
 /** Imports between files of the product. */
-function own(): { from: string; to: string }[] {
+function own(): Import[] {
   return IMPORTS.filter(({ to }) => FILES.has(to))
 }
 

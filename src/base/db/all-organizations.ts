@@ -145,15 +145,25 @@ export async function workOff(
 }
 
 /**
- * Finds organizations with rows of a table that fulfil a condition.
- * @param order the column in whose order an index has such rows, when there may be too many to look at all of them
+ * Finds organizations with rows of a table that fulfil a condition, among so many of these rows.
+ * @param condition of a row `t`; `own` says of another table, by its alias, that its rows are of the same organization
+ * @param order the column in whose order an index has such rows
  */
-export function withRows(sql: Sql, table: string, condition: Fragment, order?: string): Find {
-  return (among) => sql`
-    select distinct organization_id from (
-      select organization_id from ${sql(table)} where (${condition}) ${among()}
-      ${order ? sql`order by ${sql(order)} limit ${LOOK}` : sql``}
-    ) as found`
+export function withRows(
+  sql: Sql,
+  table: string,
+  condition: (own: (alias: string) => Fragment) => Fragment,
+  order?: string,
+): Find {
+  return (among) => {
+    const column = (alias: string) => sql(`${alias}.organization_id`)
+    const own = (alias: string) => sql`${column(alias)} = t.organization_id ${among(sql`${column(alias)}`)}`
+    return sql`
+      select distinct organization_id from (
+        select t.organization_id from ${sql(table)} t where (${condition(own)}) ${among(sql`t.organization_id`)}
+        ${order ? sql`order by ${sql(`t.${order}`)}` : sql``} limit ${LOOK}
+      ) as found`
+  }
 }
 
 /** A transaction, and the organization that its statements name. */

@@ -3,7 +3,8 @@
  * few seconds by a statement for each organization, so that a request or an email costs no write. A process that is
  * killed loses those few seconds.
  */
-import { inEach, withRows, workOff } from '../db/all-organizations'
+import { inEach } from '../db/all-organizations'
+import { sweep } from '../db/sweep'
 import type { Connection, Fragment, Sql } from '../db/transact'
 
 /** The figures that are counted. Each is a column of the table. */
@@ -74,11 +75,8 @@ async function writeOwn(sql: Sql, organization_id: string, counts: Counts): Prom
 const KEPT = 130
 
 /** Removes rows that no period shows any more. For a background job. */
-export async function removeOldStats({ sql }: Connection): Promise<void> {
-  await workOff(sql, withRows(sql, 'stats', areOld(sql)), async (organization_id) => {
-    const { count } = await sql`delete from stats where organization_id = ${organization_id} and (${areOld(sql)})`
-    return count
-  })
+export async function removeOldStats(connection: Connection): Promise<void> {
+  await sweep(connection, { table: 'stats', key: ['size_s', 'at'], is_old: areOld(connection.sql) })
 }
 
 /** SQL: the age of each size apart, because a cluster takes no sum of `now()` and a column. */

@@ -1,6 +1,6 @@
 /** Removes old events from the feed, by a timer, and ends cursors after a restore. */
 import { type InOrganization, withRows, workOffInBatches } from '../../base/db/all-organizations'
-import type { Connection } from '../../base/db/transact'
+import type { Connection, Fragment } from '../../base/db/transact'
 
 /** Events of one transaction, and more when they were committed together. */
 const BATCH = 1000
@@ -14,14 +14,14 @@ const PAUSE_MS = 50
 export async function removeOldEvents(connection: Connection, days: number): Promise<void> {
   const { sql } = connection
   const is_old = sql`happened_at < now() - ${days} * interval '1 day'`
-  const find = withRows(sql, 'event_places', is_old, 'happened_at')
-  await workOffInBatches(connection, find, { size: BATCH, pause_ms: PAUSE_MS }, (batch) => removeBatch(batch, days))
+  const find = withRows(sql, 'event_places', () => is_old, 'happened_at')
+  await workOffInBatches(connection, find, { size: BATCH, pause_ms: PAUSE_MS }, (batch) => removeBatch(batch, is_old))
 }
 
-async function removeBatch({ sql, organization_id }: InOrganization, days: number): Promise<number> {
+async function removeBatch({ sql, organization_id }: InOrganization, is_old: Fragment): Promise<number> {
   const [last] = await sql<{ place: string | null; until: string | null }[]>`
     with oldest as materialized (
-      select place, happened_at, happened_at < now() - ${days} * interval '1 day' as is_old
+      select place, happened_at, ${is_old} as is_old
       from event_places where organization_id = ${organization_id} order by place, nth limit ${BATCH}
     )
     select max(place)::text as place, max(happened_at) as until from oldest

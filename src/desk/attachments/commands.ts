@@ -1,9 +1,9 @@
 /** Stores files, and removes those that no message or draft used. */
 import { config } from '../../base/config'
-import { type InOrganization, withRows, workOffInBatches } from '../../base/db/all-organizations'
 import { newId } from '../../base/db/columns'
 import { insertRows } from '../../base/db/insert-rows'
-import type { Connection, Fragment } from '../../base/db/transact'
+import { sweep } from '../../base/db/sweep'
+import type { Connection } from '../../base/db/transact'
 import { fieldError } from '../../base/errors'
 import { turns } from '../../base/flow/turns'
 import { inTransaction, type Scope, together } from '../../base/scope'
@@ -32,7 +32,6 @@ type NewAttachment = {
 }
 
 /** Uploads in one statement. */
-const BATCH = 500
 /** Files of a message that are written at a time: a disk that flushes each of them does several as fast as one. */
 const PUTS_AT_ONCE = 8
 
@@ -170,20 +169,13 @@ export async function discardUploads(scope: Scope, ids: string[]): Promise<void>
 
 /** Removes the uploads of all organizations that no message or draft used within 24 hours. Returns how many. */
 export function removeUnusedUploads(connection: Connection): Promise<number> {
-  const { sql } = connection
-  const is_unused = sql`message_id is null and draft_id is null and created_at < now() - interval '24 hours'`
-  const find = withRows(sql, 'attachments', is_unused)
-  return workOffInBatches(connection, find, { size: BATCH }, (batch) => removeUnusedBatch(batch, is_unused))
-}
-
-async function removeUnusedBatch({ sql, organization_id }: InOrganization, is_unused: Fragment): Promise<number> {
-  const removed = await sql<{ storage_key: string }[]>`
-    with unused as (
-      select id from attachments where organization_id = ${organization_id} and ${is_unused}
-      order by id limit ${BATCH} for update skip locked
-    )
-    delete from attachments a using unused u where a.organization_id = ${organization_id} and a.id = u.id
-    returning a.storage_key`
-  await removeSoon(sql, removed)
-  return removed.length
+  const is_old = connection.sql`message_id is null and draft_id is null and created_at < now() - interval '24 hours'`
+  return sweep(connection, { table: 'attachments', is_old, size: 500 }, async ({ sql, organization_id }, old) => {
+    const removed = await sql<{ storage_key: string }[]>`
+      with old as materialized (${old()})
+      delete from attachments a using old where a.organization_id = ${organization_id} and a.id = old.id
+      returning a.storage_key`
+    await removeSoon(sql, removed)
+    return removed.length
+  })
 }

@@ -83,7 +83,10 @@ export async function scanPending(connection: Connection): Promise<void> {
   if (!config.CLAMD_HOST) return
   const { sql } = connection
   const run = { host: config.CLAMD_HOST, end_ms: performance.now() + RUN_MS, is_away: false }
-  const found = await readOfAll(sql, withRows(sql, 'attachments', sql`scan = 'pending'`))
+  const found = await readOfAll(
+    sql,
+    withRows(sql, 'attachments', () => sql`scan = 'pending'`),
+  )
   await inEach(
     found.map(({ organization_id }) => organization_id),
     (organization_id) => scanOwn(connection, organization_id, run),

@@ -1,11 +1,10 @@
 /** Makes and ends tokens of customers. */
 import { audit } from '../../base/audit/audit'
 import { changesOf } from '../../base/audit/changes-of'
-import { withRows, workOff } from '../../base/db/all-organizations'
 import { newId } from '../../base/db/columns'
+import { sweep } from '../../base/db/sweep'
 import type { Connection } from '../../base/db/transact'
 import { ApiError, fieldError } from '../../base/errors'
-import { inBatches } from '../../base/flow/batches'
 import { afterCommit, inTransaction, type Scope } from '../../base/scope'
 import { forgetCustomer, newCustomerToken } from '../../http/admission/customer-tokens'
 import { hashKey } from '../../http/admission/key-format'
@@ -13,8 +12,6 @@ import { isPerson } from '../../http/request/permissions'
 import { contactNotFound } from '../contacts/queries'
 import { busy } from '../deeds/deeds'
 import type { ContactToken, NewContactToken } from './model'
-
-const BATCH = 1000
 
 /** Makes a token of a contact. @throws CONTACT_NOT_FOUND; VALIDATION_ERROR for the scope of a company without one */
 export function createToken(scope: Scope, contact_id: string, input: NewContactToken): Promise<ContactToken> {
@@ -63,17 +60,7 @@ export async function revokeTokens(scope: Scope, contact_id: string, id?: string
 }
 
 /** Removes tokens that ended an hour ago. For a background job, in any number of processes. @returns how many */
-export function removeOldTokens({ sql }: Connection): Promise<number> {
-  const is_over = sql`expires_at < now() - interval '1 hour'`
-  return workOff(sql, withRows(sql, 'contact_tokens', is_over, 'expires_at'), (organization_id) =>
-    inBatches(BATCH, async () => {
-      const { count } = await sql`
-        with given as materialized (
-          select id from contact_tokens where organization_id = ${organization_id} and ${is_over}
-          order by expires_at limit ${BATCH} for update skip locked
-        )
-        delete from contact_tokens t using given g where t.organization_id = ${organization_id} and t.id = g.id`
-      return count
-    }),
-  )
+export function removeOldTokens(connection: Connection): Promise<number> {
+  const is_old = connection.sql`expires_at < now() - interval '1 hour'`
+  return sweep(connection, { table: 'contact_tokens', is_old, order: 'expires_at' })
 }

@@ -1,5 +1,5 @@
 /** Folds rows of changes into counts. */
-import { type InOrganization, LOOK, workOffInBatches } from '../../base/db/all-organizations'
+import { type InOrganization, withRows, workOffInBatches } from '../../base/db/all-organizations'
 import { insertRows } from '../../base/db/insert-rows'
 import type { Connection } from '../../base/db/transact'
 
@@ -26,10 +26,7 @@ export function fold(connection: Connection, counted: Counted): Promise<number> 
   const { sql } = connection
   return workOffInBatches(
     connection,
-    (among) => sql<{ organization_id: string }[]>`
-      select distinct organization_id from (
-        select organization_id from ${sql(counted.changes)} where true ${among()} limit ${LOOK}
-      ) as next`,
+    withRows(sql, counted.changes, () => sql`true`),
     { size: BATCH },
     (batch) => foldBatch(batch, counted),
   )

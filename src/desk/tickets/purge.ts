@@ -1,11 +1,10 @@
 /** Removes deleted tickets for good once their retention is over. For a background job. */
 
-import { type InOrganization, withRows, workOffInBatches } from '../../base/db/all-organizations'
-import type { Connection, Fragment } from '../../base/db/transact'
+import type { InOrganization } from '../../base/db/all-organizations'
+import { type OldRows, sweep } from '../../base/db/sweep'
+import type { Connection } from '../../base/db/transact'
 import { removeSoon } from '../attachments/removals'
 import { holdLabels, isHeld } from '../holds/holds'
-
-const BATCH = 50
 
 /** Tables whose rows belong to a ticket, anchors before their messages; attachments go with their
  * messages and drafts. */
@@ -26,20 +25,17 @@ const DEPENDENTS = [
  * @returns how many tickets were purged
  */
 export function purgeDeletedTickets(connection: Connection, retention_days: number): Promise<number> {
-  const { sql } = connection
   // Merged tickets go together with the one that has their messages.
-  const is_old = sql`
+  const is_old = connection.sql`
     deleted_at < now() - make_interval(days => ${retention_days}) and purged_at is null and merged_into_id is null`
-  const find = withRows(sql, 'tickets', is_old, 'deleted_at')
-  return workOffInBatches(connection, find, { size: BATCH }, (batch) => purgeBatch(batch, is_old))
+  return sweep(connection, { table: 'tickets', is_old, order: 'deleted_at', size: 50 }, purgeBatch)
 }
 
-async function purgeBatch({ sql, organization_id }: InOrganization, is_old: Fragment): Promise<number> {
+async function purgeBatch({ sql, organization_id }: InOrganization, old: OldRows): Promise<number> {
   const labels = await holdLabels({ sql, organization_id })
-  const tickets = await sql<{ id: string }[]>`
-    select t.id from tickets t where t.organization_id = ${organization_id} and ${is_old}
-      and not ${isHeld({ sql, organization_id }, labels, sql`t.id`)}
-    order by deleted_at limit ${BATCH} for update skip locked`
+  const tickets = await sql<
+    { id: string }[]
+  >`${old(sql`and not ${isHeld({ sql, organization_id }, labels, sql`t.id`)}`)}`
   if (tickets.length === 0) return 0
   const found = tickets.map(({ id }) => id)
   const merged = await sql<{ id: string }[]>`

@@ -2,16 +2,13 @@
  * Knows who has a ticket open. Each member says so again and again, and is forgotten a minute later. The rows are in
  * the database, so that all processes show the same. Streams with notices hear of a change.
  */
-import { withRows, workOff } from '../../base/db/all-organizations'
+import { sweep } from '../../base/db/sweep'
 import type { Connection, Fragment, Sql } from '../../base/db/transact'
-import { inBatches } from '../../base/flow/batches'
 import { inTransaction, type Scope, together } from '../../base/scope'
 import { notice } from '../../delivery/events/notices'
 import { requirePerson } from '../../http/request/permissions'
 import { requireTicket } from '../timeline/require-ticket'
 import type { NewViewing, Viewer } from './model'
-
-const BATCH = 1000
 
 /** Notes that the caller has the ticket open. @returns the others who have it open, by name @throws TICKET_NOT_FOUND */
 export function view(scope: Scope, ticket_id: string, { writing = false }: NewViewing): Promise<Viewer[]> {
@@ -55,19 +52,9 @@ export async function leave(scope: Scope, ticket_id: string): Promise<void> {
 }
 
 /** Removes what counts no more. For a background job, in any number of processes. @returns how many rows */
-export function removeOldViewers({ sql }: Connection): Promise<number> {
-  return workOff(sql, withRows(sql, 'viewers', isOver(sql), 'seen_at'), (organization_id) =>
-    inBatches(BATCH, async () => {
-      const { count } = await sql`
-        with given as materialized (
-          select ticket_id, user_id from viewers v where v.organization_id = ${organization_id} and ${isOver(sql)}
-          order by seen_at limit ${BATCH} for update skip locked
-        )
-        delete from viewers v using given g
-        where v.organization_id = ${organization_id} and v.ticket_id = g.ticket_id and v.user_id = g.user_id`
-      return count
-    }),
-  )
+export function removeOldViewers(connection: Connection): Promise<number> {
+  const rows = { table: 'viewers', key: ['ticket_id', 'user_id'], is_old: isOver(connection.sql), order: 'seen_at' }
+  return sweep(connection, rows)
 }
 
 function isOver(sql: Sql): Fragment {

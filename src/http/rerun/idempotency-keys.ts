@@ -3,10 +3,9 @@
  * of its statements names the token, so that it changes nothing more when its lease has ended and another request runs.
  */
 import { createHash } from 'node:crypto'
-import { withRows, workOff } from '../../base/db/all-organizations'
-import type { Connection, Fragment, Sql } from '../../base/db/transact'
+import { sweep } from '../../base/db/sweep'
+import type { Connection } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
-import { inBatches } from '../../base/flow/batches'
 import type { Scope } from '../../base/scope'
 
 /** The key of a user or API key in the scope's organization, with the token of the request that wants to run it. */
@@ -122,25 +121,10 @@ export async function forget({ sql, organization_id }: Scope, claim: Claim): Pro
       and token = ${claim.token}`
 }
 
-const BATCH = 1000
-
 /** Removes keys that are 24 hours old, unless one is running. Returns how many. */
-export function removeIdempotencyKeys({ sql }: Connection): Promise<number> {
-  const is_expired = sql`
+export function removeIdempotencyKeys(connection: Connection): Promise<number> {
+  const is_old = connection.sql`
     created_at <= now() - interval '24 hours' and (lease_until is null or lease_until <= now())`
-  return workOff(sql, withRows(sql, 'idempotency_keys', is_expired, 'created_at'), (organization_id) =>
-    inBatches(BATCH, () => removeExpired(sql, organization_id, is_expired)),
-  )
-}
-
-async function removeExpired(sql: Sql, organization_id: string, is_expired: Fragment): Promise<number> {
-  const { count } = await sql`
-    with expired as (
-      select user_id, key_digest from idempotency_keys
-      where organization_id = ${organization_id} and ${is_expired}
-      order by created_at limit ${BATCH} for update skip locked
-    )
-    delete from idempotency_keys k using expired e
-    where k.organization_id = ${organization_id} and k.user_id = e.user_id and k.key_digest = e.key_digest`
-  return count
+  const key = ['user_id', 'key_digest']
+  return sweep(connection, { table: 'idempotency_keys', key, is_old, order: 'created_at' })
 }

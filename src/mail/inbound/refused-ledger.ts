@@ -4,12 +4,11 @@
  */
 import { LRUCache } from 'lru-cache'
 import { searchKeys } from '../../base/address/search-keys'
-import { withRows, workOff } from '../../base/db/all-organizations'
 import { requireMachine } from '../../base/db/cluster/away'
 import { newId } from '../../base/db/columns'
 import { insertRows } from '../../base/db/insert-rows'
+import { sweep } from '../../base/db/sweep'
 import type { Connection } from '../../base/db/transact'
-import { inBatches } from '../../base/flow/batches'
 import { gathered } from '../../base/flow/gather'
 import { log, safeError } from '../../base/log'
 import { inTransaction, SYSTEM } from '../../base/scope'
@@ -23,7 +22,6 @@ const KEPT_MS = 30 * 24 * HOUR_MS
 /** Rows of an organization in an hour. */
 const MOST = 1000
 const MOST_LENGTH = 400
-const BATCH = 1000
 
 /** Rows that this process took on for an organization within an hour: what comes beyond costs no statement. */
 const taken_on = new LRUCache<string, { count: number }>({ max: 10_000, ttl: HOUR_MS })
@@ -104,17 +102,7 @@ const write = gathered(
 )
 
 /** Removes rows that are older than 30 days. For a background job, in any number of processes. @returns how many */
-export function removeOldRefusals({ sql }: Connection): Promise<number> {
-  const before = () => firstIdAt(Date.now() - KEPT_MS)
-  return workOff(sql, withRows(sql, 'refused_messages', sql`id < ${before()}`, 'id'), (organization_id) =>
-    inBatches(BATCH, async () => {
-      const { count } = await sql`
-        with given as materialized (
-          select id from refused_messages where organization_id = ${organization_id} and id < ${before()}
-          order by id limit ${BATCH} for update skip locked
-        )
-        delete from refused_messages r using given g where r.organization_id = ${organization_id} and r.id = g.id`
-      return count
-    }),
-  )
+export function removeOldRefusals(connection: Connection): Promise<number> {
+  const is_old = connection.sql`id < ${firstIdAt(Date.now() - KEPT_MS)}`
+  return sweep(connection, { table: 'refused_messages', is_old, order: 'id' })
 }

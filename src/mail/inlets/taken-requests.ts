@@ -1,13 +1,10 @@
 /** Remembers signed requests of providers, so that each counts once. It keeps digests alone. */
 import { createHash } from 'node:crypto'
-import { withRows, workOff } from '../../base/db/all-organizations'
+import { sweep } from '../../base/db/sweep'
 import type { Connection } from '../../base/db/transact'
 import { violates } from '../../base/db/violations'
 import { ApiError } from '../../base/errors'
-import { inBatches } from '../../base/flow/batches'
 import type { TakenRequest } from '../inbound/accept'
-
-const BATCH = 1000
 
 /**
  * Takes a request once. The row is written with the ledger's, so that of two at the same time one is taken. A known one
@@ -48,18 +45,7 @@ async function findTaken(
 }
 
 /** Forgets requests that are too old to be taken again, for a background job. @returns how many */
-export function forgetTakenRequests({ sql }: Connection): Promise<number> {
-  const is_over = sql`expires_at <= now()`
-  return workOff(sql, withRows(sql, 'taken_requests', is_over, 'expires_at'), (organization_id) =>
-    inBatches(BATCH, async () => {
-      const { count } = await sql`
-        with expired as (
-          select request_digest from taken_requests where organization_id = ${organization_id} and ${is_over}
-          order by expires_at limit ${BATCH} for update skip locked
-        )
-        delete from taken_requests t using expired e
-        where t.organization_id = ${organization_id} and t.request_digest = e.request_digest`
-      return count
-    }),
-  )
+export function forgetTakenRequests(connection: Connection): Promise<number> {
+  const is_old = connection.sql`expires_at <= now()`
+  return sweep(connection, { table: 'taken_requests', key: ['request_digest'], is_old, order: 'expires_at' })
 }

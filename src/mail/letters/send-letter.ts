@@ -1,9 +1,9 @@
 /** The outbox handler of kind letter: hands a letter to the operator's server, or to that of the default mailbox. */
 import type { SendMailOptions } from 'nodemailer'
 import { config } from '../../base/config'
-import { withRows, workOff } from '../../base/db/all-organizations'
 import { newId } from '../../base/db/columns'
 import { sharedTime } from '../../base/db/shared-time'
+import { sweep } from '../../base/db/sweep'
 import type { Connection } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
 import { log } from '../../base/log'
@@ -72,12 +72,8 @@ async function removeLetter({ sql }: Connection, { organization_id, id }: Outbox
 }
 
 /** Deletes letters that are too old to be sent and have no outbox row any more. */
-export async function removeOldLetters({ sql }: Connection): Promise<void> {
-  const is_old = sql`expires_at < now() - interval '1 day'`
-  await workOff(sql, withRows(sql, 'letters', is_old), async (organization_id) => {
-    const { count } = await sql`delete from letters where organization_id = ${organization_id} and ${is_old}`
-    return count
-  })
+export async function removeOldLetters(connection: Connection): Promise<void> {
+  await sweep(connection, { table: 'letters', is_old: connection.sql`expires_at < now() - interval '1 day'` })
 }
 
 async function findLetter({ sql, organization_id }: Scope, id: string): Promise<Letter | undefined> {
