@@ -1,6 +1,9 @@
 /** Mail whose author cannot be read: its ticket has no contact until an agent chooses one. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newId } from '../../../src/base/db/columns'
+import { readMigrations } from '../../../src/base/db/migration-files'
+import { connection } from '../../../src/base/db/pool'
+import { finishDeeds } from '../../../src/operate/start/deed-works'
 import { type Desk, type StartedDesk, startDesk } from '../../support/desk'
 import {
   activityOf,
@@ -132,4 +135,34 @@ test('an unknown sender who answers stays unknown, also where the message is spl
   expect(sender).toEqual(UNKNOWN)
   const split = await desk.agent.post(`/tickets/${ticket_id}/split`, { message_ids: [id] })
   expect(split).toMatchObject({ status: 201, body: { data: { contact: null } } })
+})
+
+const OLD = 'unknown@sender.invalid'
+
+test('the migration takes contact and address from mail of before, and leaves real contacts their tickets', async () => {
+  const [desk, other] = [await shared.createDesk(), await shared.createDesk()]
+  await hearEvents(desk.scope, ['contact.deleted'])
+  const { ticket_id } = await importMail(desk.admin, desk.mailbox_id, mailOfNobody(desk, { From: OLD }))
+  const before = (await readTicket(desk.agent, ticket_id)).contact
+  await desk.agent.post(`/tickets/${(await createTicket(desk.agent)).id}/participants`, { email: OLD })
+  const merged = await createContact(other.agent, {
+    email: OLD,
+    emails: [OLD, 'ann@customer.example', 'ann@home.example'],
+  })
+  const kept = await createTicket(other.agent, { contact_id: merged.id })
+
+  const migration = (await readMigrations()).find(({ name }) => name === '0088_unknown_senders')!
+  for (const statement of migration.statements) await connection().sql.unsafe(statement)
+  await finishDeeds(connection())
+
+  const { contact, messages } = await readTicket(desk.agent, ticket_id)
+  expect([contact, messages[0].sender]).toEqual([null, UNKNOWN])
+  expect((await desk.agent.get(`/contacts/${before.id}`)).status).toBe(404)
+  expect((await desk.agent.get(`/contacts?email=${OLD}`)).body.data).toEqual([])
+  expect(await writtenEvents(desk.scope)).toMatchObject([{ event: 'contact.deleted', data: { id: before.id } }])
+  expect((await activityOf(desk.scope, ticket_id)).at(-1)).toMatchObject({ data: { field: 'contact', to: null } })
+  expect(await desk.scope.sql`select from participants where email = ${OLD}`).toHaveLength(0)
+  const addresses = { email: 'ann@customer.example', emails: ['ann@customer.example', 'ann@home.example'] }
+  expect((await other.agent.get(`/contacts/${merged.id}`)).body.data).toMatchObject(addresses)
+  expect((await readTicket(other.agent, kept.id)).contact.id).toBe(merged.id)
 })
