@@ -9,6 +9,7 @@ import { log, safeError } from '../../base/log'
 import type { InboundSteps } from '../../base/metrics/inbound-steps'
 import type { Scope } from '../../base/scope'
 import { lockMail } from '../../desk/messages/conversation'
+import { DAEMON } from '../parse/bounce-words'
 import { type ParserOptions, parseInWorker } from '../parse/lanes'
 import { endsOf, UnparsableMail } from '../parse/parse'
 import { withSenders } from './author'
@@ -62,7 +63,8 @@ async function parseEntry(entry: LedgerEntry, raw: Uint8Array, options: ParserOp
 
 function kindOf(envelope_sender: string | null) {
   if (envelope_sender === null) return 'unknown'
-  return envelope_sender === '' ? 'null sender' : 'an address'
+  // Some mail systems name their daemon instead of nobody.
+  return envelope_sender === '' || DAEMON.test(envelope_sender) ? 'null sender' : 'an address'
 }
 
 /** Stores the attachments of a message, and reads the words of an answer. To be called outside a transaction. */

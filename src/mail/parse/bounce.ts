@@ -196,10 +196,12 @@ function addressOfAuthor(root: Part): string {
   return `${word || (/<\s*>/.test(outside) ? 'mailer-daemon' : from.replace(/[\s<>"']/g, ''))}@`
 }
 
-/** True for the null sender, as mail stores note it, and for a report that qmail wrote itself. */
+/** True for the null sender, as mail stores note it, and for a report that Exchange 2003 or qmail wrote itself. */
 function isFromNobody({ fields }: Part): boolean {
   if (/^<(?:mailer-daemon(?:@[^<>]*)?)?>$/i.test(headerText(fields, 'return-path') ?? '')) return true
-  return fields.some(({ key, value }) => key === 'received' && /\binvoked for bounce\)/.test(value))
+  return fields.some(
+    ({ key, value }) => key === 'x-ms-embedded-report' || (key === 'received' && /\binvoked for bounce\)/.test(value)),
+  )
 }
 
 function guessKind({ returned }: Report): BounceKind {

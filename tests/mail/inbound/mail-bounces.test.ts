@@ -475,6 +475,25 @@ test.each<[string, (sent: Sent) => Buffer]>([
   expect(body_html.replace(/<blockquote>.*<\/blockquote>/s, '')).not.toContain('video')
 })
 
+test.each<[string, string, Fields, string[]]>([
+  ['Exchange 2003', 'postmaster@relay.example', { X_MS_Embedded_Report: '' }, ['unmatched_bounce', 'bounce']],
+  ['a mail daemon', 'MAILER-DAEMON@relay.example', {}, ['unmatched_bounce', 'bounce']],
+  ['a person', 'postmaster@relay.example', {}, ['ticket', 'ticket']],
+])('a report that has an address of %s in its envelope becomes what it is, and marks nothing', async (...given) => {
+  const [, from, fields, outcomes] = given
+  const sent = await converse()
+  const returned = (id: string) => {
+    const header = { From: 'Mailer-Daemon <postmaster@mx.example>', Subject: 'Undeliverable: Printer', ...fields }
+    const words = `Your message did not reach the following recipient(s):\n\n${sent.contact} on Thu, 29 Apr 2005 23:34:45`
+    const body = `--b\n\n${words}\n--b\nContent-Type: message/rfc822\n\nMessage-ID: <${id}>\n\nHello\n--b--`
+    return plain({ ...header, MIME_Version: '1.0', Content_Type: 'multipart/mixed; boundary=b' }, body)
+  }
+  for (const [index, id] of [`${newId()}@elsewhere.example`, sent.email_message_id].entries()) {
+    expect((await receive(returned(id), desk.address, from)).outcome).toBe(outcomes[index]!)
+  }
+  expect((await readMessage(sent)).email_status).toBe('sent')
+})
+
 test('at the bounce address a report about one recipient of several marks only whom it names', async () => {
   const bob = person()
   const sent = await converse([bob])
