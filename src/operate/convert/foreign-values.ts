@@ -109,6 +109,13 @@ export function addTo<T>(lists: Map<string, T[]>, key: string, value: T): void {
   else lists.set(key, [value])
 }
 
+/** Takes a list away: what is left in the end belongs to nothing. */
+export function takeFrom<T>(lists: Map<string, T[]>, key: string): T[] {
+  const list = lists.get(key) ?? []
+  lists.delete(key)
+  return list
+}
+
 const MOST_MINUTES = 525_600
 
 /** Whole minutes that a time entry may have; undefined for none. */

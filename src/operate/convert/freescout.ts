@@ -17,6 +17,7 @@ import {
   objectsOf,
   referencesIn,
   subjectOf,
+  takeFrom,
   textOf,
   timeOf,
 } from './foreign-values'
@@ -71,6 +72,7 @@ export async function convertFreescout(source: Source, out: OutFolder): Promise<
     else addTo(known.files, textOf(row.thread_id), row)
   }
   for await (const { row } of source.rows(['threads'])) await writeThread(row, known, source, out)
+  out.leaveFiles([...known.files.values()].flat().map(({ id }) => KEY(textOf(id))))
 }
 
 function personOf(row: Row, email: string | undefined): Person {
@@ -162,6 +164,7 @@ function writeConversation(row: Row, known: Known, labels: Labels, out: OutFolde
 async function writeThread(row: Row, known: Known, source: Source, out: OutFolder): Promise<void> {
   const [id, conversation] = [textOf(row.id), textOf(row.conversation_id)]
   const type = TYPES[textOf(row.type)]
+  const attached = takeFrom(known.files, id)
   const reason =
     (!type && 'is a line of the timeline') ||
     STATES[textOf(row.state)] ||
@@ -169,7 +172,7 @@ async function writeThread(row: Row, known: Known, source: Source, out: OutFolde
   if (reason) return void out.leaveOut('messages', KEY(id), reason)
   const losses = noLosses()
   if (emailsOf(textOf(row.bcc)).length > 0) losses.left_out.push({ path: '/bcc', message: 'blind copies are not kept' })
-  const files = (known.files.get(id) ?? []).map((file) => {
+  const files = attached.map((file) => {
     const stored = `${textOf(file.file_dir)}${textOf(file.file_name)}`
     return {
       places: [`attachment/${stored}`, `storage/app/attachment/${stored}`, stored],

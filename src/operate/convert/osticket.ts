@@ -14,6 +14,7 @@ import {
   nameOf,
   referencesIn,
   subjectOf,
+  takeFrom,
   textOf,
   timeOf,
 } from './foreign-values'
@@ -75,6 +76,7 @@ export async function convertOsticket(source: Source, out: OutFolder, zone = 'UT
     if (table === 'thread_entry') await writeEntry(row, ticket, { known, source, out, zone })
     else writeCollaborator(row, ticket, known, out)
   }
+  out.leaveFiles([...known.attached.values()].flat().map(({ file_id }) => KEY(file_id)))
 }
 
 const LOOKUPS = [
@@ -204,6 +206,7 @@ type Way = { known: Known; source: Source; out: OutFolder; zone: string }
 async function writeEntry(row: Row, ticket: string | undefined, { known, source, out, zone }: Way): Promise<void> {
   const id = textOf(row.id)
   const type = TYPES[textOf(row.type)]
+  const attached = takeFrom(known.attached, id)
   const reason =
     (!type && 'is a line of the timeline') ||
     (ticket === undefined && 'its ticket is not brought, or it is of a task') ||
@@ -214,7 +217,7 @@ async function writeEntry(row: Row, ticket: string | undefined, { known, source,
   const person = known.staff.get(idOf(row.staff_id) ?? '') ?? known.users.get(idOf(row.user_id) ?? '')
   const losses = noLosses()
   // Inline images are named by the key of the file, as `cid:KEY`.
-  const files = (known.attached.get(id) ?? []).map(({ file_id, name }) => {
+  const files = attached.map(({ file_id, name }) => {
     const file = known.files.get(file_id)
     const url = file && fs.existsSync(`files/${file_id}`) ? `files/${file_id}` : undefined
     const [content_type, content_id] = [file?.type || undefined, file?.key || undefined]

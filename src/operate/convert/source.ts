@@ -11,7 +11,7 @@ import type { OutFolder } from './write-folder'
 const DEPTH_MOST = 12
 
 /** A file of a message: where it may be, or its path in the folder when it is there already. */
-type SourceFile = {
+export type SourceFile = {
   places: string[]
   /** Its name in the folder. */
   id: string

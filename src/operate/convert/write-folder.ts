@@ -55,6 +55,11 @@ export class OutFolder {
     this.#report.note({ file, line: null, key }, { cut: [], left_out: [{ path: '', message }] })
   }
 
+  /** Counts files that no message of the source has. */
+  leaveFiles(keys: string[]): void {
+    for (const key of keys) this.leaveOut('attachments', key, 'its message is not in the source')
+  }
+
   /** Makes a member of a person who is gone and has an address: time is a member's. An import makes the others. */
   keepMember(external_id: string, { name, email }: { name?: string; email?: string } = {}): void {
     if (email && !this.#members.has(external_id)) this.write('users', { external_id, name, email, role: 'agent' })

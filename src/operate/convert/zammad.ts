@@ -13,10 +13,11 @@ import {
   minutesOf,
   nameOf,
   subjectOf,
+  takeFrom,
   textOf,
   timeOf,
 } from './foreign-values'
-import type { Source } from './source'
+import type { Source, SourceFile } from './source'
 import type { OutFolder } from './write-folder'
 import { minutesIn, type Setting, settingIn } from './zammad-settings'
 
@@ -69,10 +70,14 @@ export async function convertZammad(source: Source, out: OutFolder): Promise<voi
   const in_database = await copyFromDatabase(source, known, out)
   for await (const { table, row } of source.rows(['ticket_articles', 'ticket_time_accountings'])) {
     const file = table === 'ticket_articles' ? 'messages' : 'time_entries'
+    const stored = file === 'messages' ? takeFrom(known.stored, textOf(row.id)) : []
     if (!known.tickets.has(textOf(row.ticket_id))) out.leaveOut(file, KEY(row.id), 'its ticket is not brought')
-    else if (file === 'messages') await writeArticle(row, known, in_database, source, out)
-    else writeTime(row, known, out)
+    else if (file === 'messages') {
+      const files = stored.map((one) => fileOf(one, known, in_database))
+      await writeArticle(row, known, files, source, out)
+    } else writeTime(row, known, out)
   }
+  out.leaveFiles([...known.stored.values()].flat().map(({ id }) => KEY(id)))
 }
 
 function note(table: string, row: Row, known: Known): void {
@@ -214,7 +219,7 @@ async function copyFromDatabase(source: Source, known: Known, out: OutFolder): P
   return copied
 }
 
-async function writeArticle(row: Row, known: Known, in_database: Set<string>, source: Source, out: OutFolder) {
+async function writeArticle(row: Row, known: Known, files: SourceFile[], source: Source, out: OutFolder) {
   const id = textOf(row.id)
   const sender = known.names.get(`ticket_article_senders ${textOf(row.sender_id)}`)
   const body = textOf(row.body)
@@ -224,7 +229,6 @@ async function writeArticle(row: Row, known: Known, in_database: Set<string>, so
   const email = emailsOf(from)[0] ?? person?.email
   const written = nameOf(from.split('<')[0]!.replaceAll('"', ''), email)
   const losses = noLosses()
-  const files = (known.stored.get(id) ?? []).map((stored) => fileOf(stored, known, in_database))
   out.write(
     'messages',
     {

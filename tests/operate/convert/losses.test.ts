@@ -70,6 +70,9 @@ function table(name: string, ...rows: Record<string, string | null>[]): string {
   return `INSERT INTO \`${name}\` (${columns.map((one) => `\`${one}\``).join(',')}) VALUES ${values.join(',')};\n`
 }
 
+const TIMES = { created_at: '2024-01-01 00:00:00', created: '2024-01-01 00:00:00' }
+const FILE = { file_dir: '1/', file_name: 'a.pdf', mime_type: 'application/pdf' }
+
 test('blind copies of FreeScout become no participants', async () => {
   const dump = [
     table('emails', { id: '1', customer_id: '1', email: 'kim@kunde.example' }),
@@ -90,6 +93,52 @@ test('blind copies of FreeScout become no participants', async () => {
   }
   expect(told.left_out).toMatchObject({ tickets: 1, messages: 1, participants: 0 })
   expect(pathsOf(reported, 'freescout:11', 'left_out')).toEqual(['/bcc'])
+})
+
+test.each([
+  [
+    'freescout',
+    [
+      table('conversations', { id: '11', number: '902', status: '1', state: '2', subject: 'Case', ...TIMES }),
+      table('threads', { id: '31', conversation_id: '11', type: '1', state: '2', body: 'Hi', ...TIMES }),
+      table('threads', { id: '32', conversation_id: '11', type: '1', state: '3', body: 'Deleted', ...TIMES }),
+      table(
+        'attachments',
+        ...['31', '32', '99', null].map((thread_id, at) => ({ id: `${at + 1}`, thread_id, ...FILE })),
+      ),
+    ],
+    ['freescout:3', 'freescout:4'],
+  ],
+  [
+    'osticket',
+    [
+      table('ost_ticket_status', { id: '1', state: 'open' }),
+      table('ost_ticket', { ticket_id: '1', number: '1', status_id: '1', ...TIMES }),
+      table('ost_thread', { id: '60', object_id: '1', object_type: 'T' }),
+      table('ost_thread_entry', { id: '31', thread_id: '60', type: 'M', flags: '0', body: 'Hi', ...TIMES }),
+      table('ost_attachment', ...['31', '99'].map((object_id) => ({ object_id, type: 'H', file_id: object_id }))),
+    ],
+    ['osticket:99'],
+  ],
+  [
+    'zammad',
+    [
+      table('store_objects', { id: '1', name: 'Ticket::Article' }),
+      table('ticket_states', { id: '1', name: 'open' }),
+      table('tickets', { id: '1', number: '1', title: 'Case', state_id: '1', ...TIMES }),
+      table('ticket_articles', { id: '31', ticket_id: '1', body: 'Hi', content_type: 'text/plain', ...TIMES }),
+      table('ticket_articles', { id: '32', ticket_id: '2', body: 'Hi', content_type: 'text/plain', ...TIMES }),
+      table(
+        'stores',
+        ...['31', '32', '99'].map((o_id) => ({ id: `${o_id}0`, store_object_id: '1', o_id, store_file_id: '1' })),
+      ),
+    ],
+    ['zammad:990'],
+  ],
+])('files of %s that belong to no message are counted', async (desk, dump, keys) => {
+  const { told, reported } = await convert(desk, { 'dump.sql': dump.join('') })
+  expect(told.left_out.attachments).toBe(keys.length)
+  for (const key of keys) expect(pathsOf(reported, key, 'left_out')).toEqual([''])
 })
 
 test('a collaborator of osTicket whom somebody took out is not confirmed, and a hidden entry is not shown', async () => {
