@@ -176,7 +176,7 @@ function viewRows({ sql, organization_id }: Scope, after: string, most: Fragment
 function participantRows(scope: Scope, after: string, most: Fragment) {
   const { sql, organization_id } = scope
   return sql<{ id: string }[]>`
-    select p.ticket_id, p.id, p.name, p.email, p.contact_id, p.confirmed, p.original_ticket_id
+    select p.ticket_id, p.id, p.name, p.email, p.contact_id, p.confirmed, p.left_out, p.original_ticket_id
     from participants p ${withLiveTicket(scope, sql`p`)}
     where p.organization_id = ${organization_id} and p.id > ${after} order by p.id ${most}`
 }

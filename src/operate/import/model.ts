@@ -46,6 +46,7 @@ export const ImportedParticipant = body({
   email: text({ max: 254, rule: isEmailAddress, code: 'INVALID_EMAIL' }),
   name: optional(text({ max: 255 })),
   confirmed: optional(flag()),
+  left_out: optional(flag()),
 })
 export type ImportedParticipant = typeof ImportedParticipant.static
 

@@ -63,7 +63,7 @@ async function writeParticipants(
   const contactOf = new Map(contacts.map(({ email_key, contact_id }) => [email_key, contact_id]))
   const left: Left<ImportedParticipant> = new Map()
   const rows = lines.flatMap((line) => {
-    const { ticket_id: key, email, name, confirmed = true } = line.input
+    const { ticket_id: key, email, name, confirmed = true, left_out = false } = line.input
     const ticket_id = find('tickets', key) ?? ''
     const email_key = addressKey(email)
     const contact_id = contactOf.get(email_key)
@@ -76,14 +76,15 @@ async function writeParticipants(
       left.set(line, reason)
       return []
     }
-    return { organization_id, id: line.id, ticket_id, email, email_key, name: name || null, confirmed, contact_id }
+    const fields = { email, email_key, name: name || null, confirmed, left_out, contact_id }
+    return { organization_id, id: line.id, ticket_id, ...fields }
   })
   await insertRows(
     sql,
     'participants',
     rows,
     sql`on conflict (organization_id, ticket_id, email_key) do update
-      set name = excluded.name, confirmed = excluded.confirmed`,
+      set name = excluded.name, confirmed = excluded.confirmed, left_out = excluded.left_out`,
   )
   return left
 }

@@ -375,6 +375,7 @@ test('a reply to a mail of the other desk reaches the imported ticket', async ()
 test('an export that is imported elsewhere and exported again is the same', async () => {
   const [from, to]: Organization[] = [await createOrganization('From'), await createOrganization('To')]
   await createWorld(from!, 'Mine')
+  await connection().sql`update participants set left_out = true where organization_id = ${from!.id}`
   const [first, second] = [path.join(newFolder(), 'first'), path.join(newFolder(), 'second')]
   expect(await runCli(['export', first, '--organization', from!.id], env)).toMatchObject({ code: 0 })
   const { code, stderr } = await importFolder(first, to!.id, env)
@@ -383,6 +384,7 @@ test('an export that is imported elsewhere and exported again is the same', asyn
   const kinds = ['companies', 'contacts', 'labels', 'tickets', 'participants', 'messages', 'time_entries']
   const [before, after] = [readWithoutIds(first, kinds), readWithoutIds(second, kinds)]
   expect(after).toEqual(before)
+  expect(before.participants).toContainEqual(expect.objectContaining({ left_out: true }))
   for (const kind of kinds) expect(before[kind]).not.toBeEmpty()
   for (const { url } of readRows(second, 'messages').flatMap(({ attachments }) => attachments)) {
     expect(fs.readFileSync(path.join(second, url), 'utf8')).toBe('Mine')
