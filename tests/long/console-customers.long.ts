@@ -118,6 +118,21 @@ describe.skipIf(reason !== undefined)('customers', () => {
     expect(ticket.custom).toEqual({ order: 'A-4711' })
   })
 
+  test('a ticket that nobody is known to have written gets its contact', async () => {
+    const gone = (await call('POST', '/contacts', { name: 'Gone', email: 'gone@other.example' })).body.data
+    const ticket = (await call('POST', '/tickets', { subject: 'A fax', contact_id: gone.id })).body.data
+    await call('DELETE', `/contacts/${gone.id}`)
+    await openTicket(page, 'A fax')
+    const panel = page.getByRole('region', { name: 'Customer' })
+    await panel.getByRole('button', { name: 'Choose the contact' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Choose the contact' })
+    await choose(dialog.getByLabel('Contact', { exact: true }), 'Carla Conti', page)
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await panel.getByRole('link', { name: 'Carla Conti' }).waitFor()
+    expect((await found(`/tickets/${ticket.id}`)).contact.name).toBe('Carla Conti')
+    await call('DELETE', `/tickets/${ticket.id}`)
+  })
+
   test('contacts that are the same person are merged', async () => {
     const { id } = (await call('POST', '/contacts', { name: 'Carla C.', email: 'cc@other.example' })).body.data
     const [carla] = await found('/contacts?external_id=crm-1')

@@ -39,7 +39,10 @@ export const Message = Type.Object({
     description: '`inbound`: from the customer; `outbound`: from the team; null: an internal note',
   }),
   channel: oneOf(MESSAGE_CHANNELS, { description: "`portal`: written on a page of the customer's (`/my`)" }),
-  sender: Type.Object({ name: Type.String(), email: orNull(Type.String({ description: 'Null: the service itself' })) }),
+  sender: Type.Object({
+    name: Type.String(),
+    email: orNull(Type.String({ description: 'Null: the service itself, or nobody can read who wrote' })),
+  }),
   attachments: Type.Array(Attachment, { description: 'In the order of their upload' }),
   email_sent: Type.Boolean({ description: 'Whether the server of a recipient took it' }),
   email_status: oneOf(EMAIL_STATUSES, {

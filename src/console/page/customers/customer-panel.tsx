@@ -20,6 +20,7 @@ import type { View } from '../view-types'
 import { t } from '../words/catalogue'
 import { CompanyPart } from './company-part'
 import { ContactForm } from './contact-form'
+import { findContacts } from './find'
 
 const SELDOM_MS = 300_000
 const OTHERS = 5
@@ -32,10 +33,42 @@ export function CustomerPanel({ api, ticket, reload }: Props) {
   return (
     <section class="customer" aria-label={t('customer.title')}>
       <h2>{t('customer.title')}</h2>
-      {id ? <Person key={id} api={api} ticket={ticket} id={id} /> : <p class="hint">{t('customer.deleted')}</p>}
+      {id ? (
+        <Person key={id} api={api} ticket={ticket} id={id} />
+      ) : (
+        <NoContact api={api} ticket={ticket} reload={reload} />
+      )}
       {ticket.company && <CompanyPart key={ticket.company.id} api={api} {...ticket.company} />}
       <TicketCustom api={api} ticket={ticket} reload={reload} />
     </section>
+  )
+}
+
+/** Nobody can read who wrote, or the contact was deleted: somebody else is chosen. */
+function NoContact({ api, ticket, reload }: Props) {
+  const [is_open, setOpen] = useState(false)
+  const close = () => setOpen(false)
+  const save = async (body: Body) => {
+    await api.patch(`/tickets/${ticket.id}`, body)
+    close()
+    await reload()
+  }
+  const find = findContacts(api)
+  return (
+    <>
+      <p class="hint">{t('customer.none')}</p>
+      <Button text={t('customer.choose')} onClick={() => setOpen(true)} />
+      {is_open && (
+        <Dialog title={t('customer.choose')} onClose={close}>
+          <EditForm
+            specs={[{ kind: 'pick', name: 'contact_id', label: t('contact.one'), find, required: true }]}
+            submit={t('act.save')}
+            send={save}
+            onCancel={close}
+          />
+        </Dialog>
+      )}
+    </>
   )
 }
 

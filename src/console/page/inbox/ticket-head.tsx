@@ -46,7 +46,7 @@ export function TicketHead(props: Props) {
       <div class="line about">
         <span class="code">{code}</span>
         <span class="cut" dir="auto">
-          {contact ? <bdi>{contact.name}</bdi> : t('ticket.contact_deleted')}
+          {contact ? <bdi>{contact.name}</bdi> : t('inbox.no_contact')}
         </span>
         {contact && <span class="address cut">&lt;{contact.email}&gt;</span>}
         {company && (

@@ -52,9 +52,11 @@ export const customersEnglish = {
   'contacts.search_hint': 'Name or address',
   'contacts.title': 'Contacts',
   'customer.all': 'All {count} tickets',
+  'customer.choose': 'Choose the contact',
   'customer.company_page': 'Open the company',
-  'customer.deleted': 'The contact was deleted.',
   'customer.edit_fields': "Edit the ticket's fields",
+  'customer.none':
+    'The ticket has no contact: nobody can read who wrote, or the contact was deleted. No answer is sent.',
   'customer.no_others': 'No other tickets.',
   'customer.others': 'Other tickets',
   'customer.ticket_fields': 'Fields of the ticket',

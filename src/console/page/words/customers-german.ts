@@ -55,9 +55,11 @@ export const customersGerman: Translated<typeof customersEnglish> = {
   'contacts.search_hint': 'Name oder Adresse',
   'contacts.title': 'Kontakte',
   'customer.all': 'Alle {count} Tickets',
+  'customer.choose': 'Kontakt wählen',
   'customer.company_page': 'Firma öffnen',
-  'customer.deleted': 'Der Kontakt wurde gelöscht.',
   'customer.edit_fields': 'Felder des Tickets bearbeiten',
+  'customer.none':
+    'Das Ticket hat keinen Kontakt: Es ist nicht lesbar, wer schrieb, oder der Kontakt wurde gelöscht. Keine Antwort wird gesendet.',
   'customer.no_others': 'Keine anderen Tickets.',
   'customer.others': 'Andere Tickets',
   'customer.ticket_fields': 'Felder des Tickets',

@@ -58,7 +58,6 @@ export const inboxEnglish = {
   'ticket.edit_subject': 'Edit the subject',
   'ticket.save': 'Save',
   'ticket.add': 'Add',
-  'ticket.contact_deleted': 'The contact was deleted',
   'ticket.status': 'Status',
   'ticket.priority': 'Priority',
   'ticket.assignee': 'Assignee',

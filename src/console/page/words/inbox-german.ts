@@ -61,7 +61,6 @@ export const inboxGerman: Translated<typeof inboxEnglish> = {
   'ticket.edit_subject': 'Betreff ändern',
   'ticket.save': 'Speichern',
   'ticket.add': 'Hinzufügen',
-  'ticket.contact_deleted': 'Der Kontakt wurde gelöscht',
   'ticket.status': 'Status',
   'ticket.priority': 'Priorität',
   'ticket.assignee': 'Zuständig',
