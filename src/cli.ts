@@ -205,13 +205,13 @@ const KEY_OPTIONS: Record<string, { option: string; of_word?: string }> = {
 async function makeApiKey(options: Options, connection: Connection): Promise<unknown> {
   const organization_id = await organizationOption(options, connection)
   const name = requiredOption(options, 'name')
-  const given = wordsOf(requiredOption(options, 'permissions'))
-  const allowed_networks = wordsOf(options.networks)
+  const given = valuesOf(requiredOption(options, 'permissions'))
+  const allowed_networks = valuesOf(options.networks)
   const fault = findFault({ name, permissions: given, allowed_networks })
   if (fault) {
     const [, field, place] = fault.path.split('/')
     const { option, of_word } = KEY_OPTIONS[field!]!
-    const word = place && wordsOf(options[option])[Number(place)]
+    const word = place && valuesOf(options[option])[Number(place)]
     throw new UsageError(`--${option} ${word ? `holds ${word}${of_word}` : fault.message}`)
   }
   const permissions = GRANTS.filter((grant) => given.includes(grant))
@@ -222,6 +222,6 @@ async function makeApiKey(options: Options, connection: Connection): Promise<unk
   return { id, name, prefix, permissions, allowed_networks, key }
 }
 
-function wordsOf(option: string | boolean | undefined): string[] {
+function valuesOf(option: string | boolean | undefined): string[] {
   return typeof option === 'string' ? option.split(',').flatMap((word) => word.trim() || []) : []
 }

@@ -126,7 +126,7 @@ describe('direction:', () => {
     expect(found.filter(({ from }) => !by.test(from))).toEqual([])
   })
 
-  // What a request asks takes the places of who asks: `connectionOf`, `readingOf`, `arrivingOf`, `accountsOf`.
+  // A request takes the places of who asks: `connectionOf`, `readingOf`, `arrivingOf`, `accountsOf`.
   test('the whole pool is for entrances, and for deeds that go on by themselves', () => {
     const takes = (name: string) =>
       own().flatMap(({ from, to, names }) => (to === 'base/db/pool' && (names?.includes(name) ?? true) ? [from] : []))

@@ -11,6 +11,8 @@ const TESTS = readSources(import.meta.dir)
 const MOST_LINES = 300
 const MOST_CHARACTERS = 120
 const MOST_LINES_OF_A_FUNCTION = 60
+/** A name says what a function does: in many files it says nothing. */
+const MOST_FILES_OF_A_NAME = 5
 /** Each section has these four. */
 const SECTION_FILES = ['routes', 'model', 'queries', 'commands']
 /** `drizzle-kit` reads every export of the schema. */
@@ -71,6 +73,16 @@ describe('names:', () => {
     const files = Map.groupBy(SOURCES.keys(), (file) => path.basename(file))
     const twice = [...files].filter(([name, all]) => all.length > 1 && !SECTION_FILES.includes(name))
     expect(twice.map(([, all]) => all)).toEqual([])
+  })
+
+  test('a function of a file has a name that at most five files use', () => {
+    const named = [...SOURCES].flatMap(([file, { text }]) =>
+      [...text.matchAll(/^(?:export )?(?:async )?(?:function\*? (\w+)|const (\w+) = (?:async )?\(.*=>)/gm)].map(
+        ([, declared, assigned]) => ({ name: (declared ?? assigned)!, file }),
+      ),
+    )
+    const many = [...Map.groupBy(named, ({ name }) => name)].filter(([, all]) => all.length > MOST_FILES_OF_A_NAME)
+    expect(many.map(([name, all]) => [name, all.map(({ file }) => file)])).toEqual([])
   })
 
   test('at most nine files of src are in no room', () => {

@@ -83,7 +83,7 @@ export type StoredAt = { column: (typeof ENCRYPTED_COLUMNS)[number]; organizatio
 export function encrypt(plain: string, at: StoredAt): string {
   const key = keysOf('encryption')[0]!
   const nonce = randomBytes(12)
-  const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(placeOf(at))
+  const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(boundTo(at))
   const body = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()])
   return `${idOf(key)}.${Buffer.concat([nonce, cipher.getAuthTag(), body]).toString('base64url')}`
 }
@@ -99,7 +99,7 @@ export function decrypt(encrypted: string, at: StoredAt): string {
     if (key_id !== undefined && key_id !== idOf(key)) continue
     try {
       const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, 12))
-      if (key_id !== undefined) decipher.setAAD(placeOf(at))
+      if (key_id !== undefined) decipher.setAAD(boundTo(at))
       decipher.setAuthTag(bytes.subarray(12, 28))
       return Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]).toString('utf8')
     } catch {
@@ -133,7 +133,7 @@ function idOf(key: Buffer): string {
   return mac(key, 'key id').subarray(0, 6).toString('base64url')
 }
 
-function placeOf({ column, organization_id, id }: StoredAt): Buffer {
+function boundTo({ column, organization_id, id }: StoredAt): Buffer {
   return Buffer.from(`${column}.${organization_id}.${id}`)
 }
 

@@ -28,7 +28,7 @@ const NODES_MS = 30_000
 /** Distance of the warnings while a node is away. */
 const REMINDER_MS = 60_000
 /** Rows that a read of `Find` looks at: work beyond them is found once theirs is done. */
-export const LOOK = 10_000
+const LOOK = 10_000
 /** Organizations that one job works on at the same time. */
 const AT_ONCE = 4
 

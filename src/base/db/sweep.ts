@@ -3,7 +3,7 @@ import { type InOrganization, withRows, workOffInBatches } from './all-organizat
 import type { Connection, Fragment } from './transact'
 
 /** SQL: the rows of another table, by its alias, that are of the organization of the row `t`. */
-export type Own = (alias: string) => Fragment
+type Own = (alias: string) => Fragment
 
 /** The rows of a table that are worked on, told once: they are looked for in all organizations, then taken in one. */
 export type Old = {

@@ -28,23 +28,23 @@ class Malformed extends Error {
 /** Gives the signed content; null when the bytes hold none: they are encrypted, or only a signature. */
 export function readSigned(bytes: Buffer): Buffer | null {
   try {
-    const info = read(bytes, 0, SEQUENCE)
+    const info = readElement(bytes, 0, SEQUENCE)
     if (objectId(bytes, info.start) !== SIGNED_DATA) return null
-    const signed = read(bytes, read(bytes, next(bytes, info.start), CONTEXT_0).start, SEQUENCE)
+    const signed = readElement(bytes, readElement(bytes, next(bytes, info.start), CONTEXT_0).start, SEQUENCE)
     // Version and digest algorithms come before the content.
-    const content = read(bytes, next(bytes, next(bytes, signed.start)), SEQUENCE)
+    const content = readElement(bytes, next(bytes, next(bytes, signed.start)), SEQUENCE)
     if (objectId(bytes, content.start) !== DATA) return null
     const wrapper = next(bytes, content.start)
     // A signature alone has nothing behind the type.
     if (wrapper === content.end || bytes[wrapper] !== CONTEXT_0) return null
-    return octets(bytes, read(bytes, wrapper, CONTEXT_0).start)
+    return octets(bytes, readElement(bytes, wrapper, CONTEXT_0).start)
   } catch (error) {
     if (error instanceof Malformed || error instanceof RangeError) return null
     throw error
   }
 }
 
-function read(bytes: Buffer, position: number, tag?: number): Element {
+function readElement(bytes: Buffer, position: number, tag?: number): Element {
   const [found, first] = [bytes[position], bytes[position + 1]]
   if (found === undefined || first === undefined || (tag !== undefined && found !== tag)) throw new Malformed()
   if (first === 0x80) return { tag: found, start: position + 2, end: null }
@@ -57,7 +57,7 @@ function read(bytes: Buffer, position: number, tag?: number): Element {
 
 /** The position behind an element. */
 function next(bytes: Buffer, position: number, depth = 0): number {
-  const { start, end } = read(bytes, position)
+  const { start, end } = readElement(bytes, position)
   if (end !== null) return end
   if (depth > MAX_DEPTH) throw new Malformed()
   let inner = start
@@ -71,19 +71,19 @@ function isMark(bytes: Buffer, position: number): boolean {
 }
 
 function objectId(bytes: Buffer, position: number): string {
-  const { start, end } = read(bytes, position, OBJECT_ID)
+  const { start, end } = readElement(bytes, position, OBJECT_ID)
   return bytes.toString('hex', start, end ?? start)
 }
 
 /** Reads a string of octets, which may come in pieces. What a cut message still has of it is kept. */
 function octets(bytes: Buffer, position: number): Buffer {
-  const { tag, start, end } = read(bytes, position)
+  const { tag, start, end } = readElement(bytes, position)
   if (tag === OCTETS && end !== null) return bytes.subarray(start, end)
   if (tag !== OCTETS_IN_PIECES) throw new Malformed()
   const content = Buffer.alloc(bytes.length - start)
   let length = 0
   for (let inner = start; inner < (end ?? bytes.length) && !isMark(bytes, inner); ) {
-    const piece = read(bytes, inner, OCTETS)
+    const piece = readElement(bytes, inner, OCTETS)
     length += bytes.copy(content, length, piece.start, piece.end ?? piece.start)
     inner = piece.end ?? bytes.length
   }

@@ -18,7 +18,7 @@ import { recordActivity } from '../timeline/activity'
 import { requireUnmerged } from '../timeline/require-ticket'
 import { bringParticipants, removeBrought } from './bring-participants'
 import type { NewMerge } from './model'
-import { moveAll, moveBack } from './move'
+import { codeOf, moveAll, moveBack } from './move'
 
 /** Tickets that are merged into one, with those that were merged into them. */
 const MOST = 100
@@ -242,10 +242,6 @@ async function readTickets(scope: Scope, ids: string[]): Promise<Map<string, Tic
     select ${fields(scope)} from tickets t ${withNames(scope)}
     where t.organization_id = ${organization_id} and t.id = any(${ids}::uuid[]) and t.deleted_at is null`
   return new Map(rows.map((row) => [row.id, present(row)]))
-}
-
-function codeOf({ id, code }: Ticket) {
-  return { id, code }
 }
 
 function refOf({ id, code, subject }: Ticket) {

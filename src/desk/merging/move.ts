@@ -4,8 +4,15 @@ import { type Scope, together } from '../../base/scope'
 /** Ids of what has moved, as events tell them. */
 type Moved = { message_ids: string[]; time_entry_ids: string[] }
 
+type Code = { id: string; code: string }
+
 /** Tables whose rows remember the ticket that they were written on. Attachments go with messages and drafts. */
 const TABLES = ['messages', 'drafts', 'time_entries', 'timers'] as const
+
+/** A ticket as entries of a timeline name it. */
+export function codeOf({ id, code }: Code): Code {
+  return { id, code }
+}
 
 /** Moves all that is on some tickets to another one. */
 export async function moveAll(scope: Scope, from: string[], to: string): Promise<Moved> {

@@ -18,6 +18,7 @@ import { openTickets } from '../tickets/open-tickets'
 import { getTicketSummary } from '../tickets/queries'
 import { type EntryActor, recordActivity } from '../timeline/activity'
 import type { NewSplit } from './model'
+import { codeOf } from './move'
 
 type Chosen = {
   id: string
@@ -193,8 +194,4 @@ async function moveMessages(scope: Scope, ids: string[], ticket_id: string): Pro
   ])
   const rows = anchors.map((anchor) => ({ organization_id, ticket_id, ...anchor }))
   await insertRows(sql, 'email_anchors', rows, sql`on conflict do nothing`)
-}
-
-function codeOf({ id, code }: Ticket) {
-  return { id, code }
 }

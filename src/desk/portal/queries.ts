@@ -29,7 +29,7 @@ export async function listMyTickets(scope: Scope, filter: MyTicketFilter): Promi
     sort: { keys: [{ sql: sql`t.id`, field: 'id' }], direction: 'desc' },
     rows: ({ head, slice, order }) => sql<MyTicket[]>`
       with page as materialized (select t.id from (${firstOfEach(scope, live, head)}) as t where true ${slice})
-      select ${fields(scope)} from page join tickets t on t.organization_id = ${organization_id} and t.id = page.id
+      select ${shownFields(scope)} from page join tickets t on t.organization_id = ${organization_id} and t.id = page.id
       ${withContact(scope)} ${order}`,
     count: () => sql<{ total: number }[]>`select count(*) as total ${live()} and ${isShown(scope, 't')}`,
   })
@@ -48,7 +48,7 @@ function firstOfEach(scope: Scope, live: () => Fragment, head: Fragment): Fragme
 export async function getMyTicket(scope: Scope, id: string): Promise<MyTicket> {
   const { sql, organization_id } = scope
   const [ticket] = await sql<MyTicket[]>`
-    select ${fields(scope)} from tickets t ${withContact(scope)}
+    select ${shownFields(scope)} from tickets t ${withContact(scope)}
     where t.organization_id = ${organization_id} and t.id = ${id} and t.deleted_at is null and ${isShown(scope, 't')}`
   if (!ticket) throw new ApiError('TICKET_NOT_FOUND')
   return presentTicket(ticket)
@@ -65,7 +65,7 @@ function withoutAddresses(name: string): string {
   return name.replace(DOMAIN_OF_ADDRESS, '')
 }
 
-function fields({ sql }: Scope): Fragment {
+function shownFields({ sql }: Scope): Fragment {
   return sql`
     t.id, t.code, t.subject, t.status, case when c.id is not null then json_build_object('name', c.name) end as contact,
     t.created_at, t.updated_at`

@@ -50,7 +50,7 @@ export function listingInTransaction(
   if (READS.includes(request.method)) return undefined
   const state = stateOf(request)
   let status = success
-  const entry = () => (state.audited_status === undefined ? rowOf(request, route, status) : undefined)
+  const entry = () => (state.audited_status === undefined ? rowOfRequest(request, route, status) : undefined)
   const added = () => {
     state.audited_status = status
   }
@@ -80,7 +80,7 @@ async function listOutcome(request: Request, status: number, declarations: Decla
   try {
     if (REFUSALS.includes(status) && !(await mayList(api_key.id))) return
     const route = routeOf(declarations, request.method, new URL(request.url).pathname)
-    const row = rowOf(request, route, status)
+    const row = rowOfRequest(request, route, status)
     const added = insertAuditRows(connectionOf(row.organization_id).sql, [row])
     await within(WAIT_MS, added, 'the database does not answer')
   } catch (error) {
@@ -88,7 +88,7 @@ async function listOutcome(request: Request, status: number, declarations: Decla
   }
 }
 
-function rowOf(request: Request, route: string | null, status: number): AuditRow {
+function rowOfRequest(request: Request, route: string | null, status: number): AuditRow {
   const { id, name, organization_id } = stateOf(request).api_key!
   return auditRow(
     { organization_id, actor: { type: 'api_key', id, name }, origin: originOf(request) },

@@ -106,7 +106,7 @@ export function readDeclarations(app: AnyElysia, declarations: Declarations): vo
   for (const { method, path, hooks } of app.routes) {
     const name = `${method} ${path}`
     const detail: Detail = hooks.detail ?? {}
-    const fault = faultOf(method, path, detail)
+    const fault = detailFault(method, path, detail)
     if (fault) throw new Error(`the route ${name} ${fault}`)
     const { permission, idempotency = 'never', has_optional_body = false, is_for_providers = false } = detail
     const { or_permission, and_permission, removes_path, if_match, reads, link } = detail
@@ -148,7 +148,7 @@ export function routeOf(declarations: Declarations, method: string, pathname: st
 
 type Detail = Declared & { hide?: boolean; summary?: string; requestBody?: { content?: Record<string, unknown> } }
 
-function faultOf(method: string, path: string, detail: Detail): string | undefined {
+function detailFault(method: string, path: string, detail: Detail): string | undefined {
   const { hide, summary, permission, idempotency } = detail
   if (!permission) return 'declares no permission in its detail'
   if (!hide && !summary) return 'declares no summary in its detail'

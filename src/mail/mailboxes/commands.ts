@@ -37,7 +37,7 @@ export async function createMailbox(scope: Scope, input: NewMailbox): Promise<Ma
         address_key: addressKey(fields.address),
         has_address: false,
         name: name || null,
-        signature: textOf(signature),
+        signature: signatureText(signature),
         organization_id,
         id,
         ...server,
@@ -74,7 +74,7 @@ export async function updateMailbox(scope: Scope, id: string, changes: MailboxCh
         ...fields,
         ...(is_other && { address_key: addressKey(address), has_address: false }),
         ...(name !== undefined && { name: name || null }),
-        ...(signature !== undefined && { signature: textOf(signature) }),
+        ...(signature !== undefined && { signature: signatureText(signature) }),
         ...server,
         ...(is_other && !isPerson(scope) && { is_smtp_by_key: true }),
         ...signing,
@@ -163,7 +163,7 @@ async function checkDkimDomain(scope: Scope, id: string): Promise<void> {
 }
 
 /** Takes a blank signature for null. */
-function textOf(signature: string | null | undefined): string | null {
+function signatureText(signature: string | null | undefined): string | null {
   return signature?.trim() ? signature : null
 }
 

@@ -145,7 +145,7 @@ type WithFiles = { body_html: string; attachments: { id: string; url: string }[]
 function withPlaces<T extends WithFiles>(message: T): T {
   let { body_html } = message
   const attachments = message.attachments.map((attachment) => {
-    const place = placeOf(attachment.id)
+    const place = pathOfAttachment(attachment.id)
     const signed = attachment.url
     body_html = body_html.replaceAll(signed.replaceAll('&', '&amp;'), place).replaceAll(signed, place)
     return { ...attachment, url: place }
@@ -153,7 +153,7 @@ function withPlaces<T extends WithFiles>(message: T): T {
   return { ...message, body_html, attachments }
 }
 
-function placeOf(attachment_id: string): string {
+function pathOfAttachment(attachment_id: string): string {
   return `files/attachments/${attachment_id}`
 }
 

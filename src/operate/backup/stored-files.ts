@@ -102,13 +102,13 @@ export async function openIfThere(store: Store, key: string): Promise<Bytes | un
 /** The files in the list of a backup. @throws BackupError for a key that this service has not made */
 async function* filesIn(list: FileInBackup): AsyncGenerator<{ key: string } & FileInBackup> {
   for await (const line of linesOf(list.file)) {
-    const listed = parsed(line, list.file)
+    const listed = parsedLine(line, list.file)
     if (!isStorageKey(listed.key)) throw new BackupError(`${list.file} names a file with an unknown key: ${listed.key}`)
     if ('size' in listed) yield { ...listed, file: `${FILES}/${listed.key}` }
   }
 }
 
-function parsed(line: string, file: string): Listed {
+function parsedLine(line: string, file: string): Listed {
   try {
     return JSON.parse(line)
   } catch {

@@ -67,7 +67,7 @@ export async function readWriter(service: string, owner: ConnectionOptions | und
 export function prepareTarget(): string | undefined {
   const { BACKUP_TO, DATA_DIR } = config
   if (!BACKUP_TO || BACKUP_TO.startsWith('s3://')) return undefined
-  const [place, data] = [placeOf(BACKUP_TO), placeOf(DATA_DIR)]
+  const [place, data] = [pathInBackup(BACKUP_TO), pathInBackup(DATA_DIR)]
   if (isIn(place, data) || isIn(data, place)) {
     throw new ConfigError(`BACKUP_TO ${BACKUP_TO} and DATA_DIR are one folder, or one is in the other: name another`)
   }
@@ -80,8 +80,8 @@ export function prepareTarget(): string | undefined {
 }
 
 /** Where a path leads, also when its end is not there yet. */
-function placeOf(file: string): string {
-  return fs.existsSync(file) ? fs.realpathSync(file) : path.join(placeOf(path.dirname(file)), path.basename(file))
+function pathInBackup(file: string): string {
+  return fs.existsSync(file) ? fs.realpathSync(file) : path.join(pathInBackup(path.dirname(file)), path.basename(file))
 }
 
 function isIn(place: string, folder: string): boolean {

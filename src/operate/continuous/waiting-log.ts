@@ -13,7 +13,7 @@ import { seal, unseal } from './sealed'
 import { openTarget, type Target } from './target'
 
 const FOLDER = 'log'
-const nameOf = (piece: string) => `${FOLDER}/${piece}`
+const waitingName = (piece: string) => `${FOLDER}/${piece}`
 
 export class WaitingLog {
   readonly #home: Home
@@ -51,7 +51,7 @@ export class WaitingLog {
 
   /** Reads a piece while it is sent. */
   async *bytesOf(name: string): AsyncGenerator<Uint8Array> {
-    if (this.#kept.has(name)) return yield* unseal(nameOf(name), await this.#folder.open(nameOf(name)))
+    if (this.#kept.has(name)) return yield* unseal(waitingName(name), await this.#folder.open(waitingName(name)))
     this.#sent = name
     try {
       yield* bytesOfPiece(this.#home, name)
@@ -64,7 +64,7 @@ export class WaitingLog {
   async end(name: string): Promise<void> {
     if (readyPieces(this.#home).includes(name)) endPiece(this.#home, name)
     if (!this.#kept.has(name)) return
-    await this.#folder.remove(nameOf(name))
+    await this.#folder.remove(waitingName(name))
     this.#kept.delete(name)
   }
 
@@ -73,8 +73,8 @@ export class WaitingLog {
     for (const name of readyPieces(this.#home)) {
       if (!isPiece(name) || name === this.#sent) continue
       if (!this.#kept.has(name)) {
-        const content = seal(nameOf(name), bytesOfPiece(this.#home, name))
-        const { size } = await this.#folder.put(nameOf(name), content)
+        const content = seal(waitingName(name), bytesOfPiece(this.#home, name))
+        const { size } = await this.#folder.put(waitingName(name), content)
         this.#kept.set(name, size)
       }
       // It was sent meanwhile, or is being read.

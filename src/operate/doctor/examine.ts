@@ -131,7 +131,7 @@ function whyClosed(error: unknown): Finding {
       'If no restore is at work, run the same one again: it begins anew.',
     )
   }
-  const why = error instanceof OperatorError ? error.message : wordsOf(error)
+  const why = error instanceof OperatorError ? error.message : failureText(error)
   if (hasCode(error, NO_CONNECTION_LEFT)) {
     return failure(
       'All connections of the database server, of this database or of its role are in use: requests are answered 503',
@@ -149,7 +149,7 @@ async function limited(name: string, work: Promise<Finding[]>): Promise<Result> 
   try {
     return { name, findings: await within(CHECK_MS, work, `no answer within ${CHECK_MS / 1000} s`) }
   } catch (error) {
-    const message = `This could not be looked at: ${wordsOf(error)}`
+    const message = `This could not be looked at: ${failureText(error)}`
     return {
       name,
       findings: [failure(message, 'See if the database and the network are slow, and run the doctor again.')],
@@ -157,9 +157,9 @@ async function limited(name: string, work: Promise<Finding[]>): Promise<Result> 
   }
 }
 
-function wordsOf(error: unknown): string {
+function failureText(error: unknown): string {
   const { name, code, message, cause } = safeError(error)
-  return String(message ?? code ?? (cause ? wordsOf((error as Error).cause) : name))
+  return String(message ?? code ?? (cause ? failureText((error as Error).cause) : name))
 }
 
 function summary(results: Result[]): Pick<Report, 'status' | 'findings' | 'passed' | 'skipped'> {

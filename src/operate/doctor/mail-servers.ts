@@ -29,7 +29,7 @@ export async function checkSystemServer(): Promise<Finding[]> {
   if (why === undefined) return []
   return [
     failure(
-      `The server of SYSTEM_SMTP_URL, ${placeOf(server.smtp)}, cannot be used: ${why}. Invitations and links for forgotten passwords do not leave`,
+      `The server of SYSTEM_SMTP_URL, ${hostAndPort(server.smtp)}, cannot be used: ${why}. Invitations and links for forgotten passwords do not leave`,
       'Correct SYSTEM_SMTP_URL, or look at that server.',
     ),
   ]
@@ -65,9 +65,9 @@ export async function checkMailboxServers(connection: Connection): Promise<Findi
   )
   const failed = tried.filter(({ why }) => why !== undefined)
   const left = accounts.length - MOST
-  const findings = [...Map.groupBy(failed, ({ mailboxes, why }) => `${placeOf(mailboxes[0]!)} ${why}`).values()].map(
-    (same) => findingOf(same),
-  )
+  const findings = [
+    ...Map.groupBy(failed, ({ mailboxes, why }) => `${hostAndPort(mailboxes[0]!)} ${why}`).values(),
+  ].map((same) => findingOf(same))
   if (left > 0) findings.push(notTried(left))
   return findings
 }
@@ -76,7 +76,7 @@ function findingOf(same: Tried[]): Finding {
   const mailboxes = same.flatMap(({ mailboxes }) => mailboxes)
   const addresses = mailboxes.map(({ address }) => address)
   return failure(
-    `${placeOf(mailboxes[0]!)} cannot be used by ${counted(mailboxes.length, 'mailbox')} (${firstOf(addresses, 3)}): ${same[0]!.why}. Answers wait or fail`,
+    `${hostAndPort(mailboxes[0]!)} cannot be used by ${counted(mailboxes.length, 'mailbox')} (${firstOf(addresses, 3)}): ${same[0]!.why}. Answers wait or fail`,
     'An admin of the organization corrects the SMTP settings of the mailbox. If nothing answers, look at that server and at the firewall.',
     { mailboxes: mailboxes.slice(0, 20).map(({ organization_id, id, address }) => ({ organization_id, id, address })) },
   )
@@ -111,7 +111,7 @@ function accountOf({ host, port, security, username, password, version }: Mailbo
   return JSON.stringify([host, port, security, username, password, version])
 }
 
-function placeOf({ host, port }: MailboxSmtp): string {
+function hostAndPort({ host, port }: MailboxSmtp): string {
   return `${host}:${port}`
 }
 

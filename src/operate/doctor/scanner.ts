@@ -11,7 +11,7 @@ const ANSWER_MS = 3000
 export async function checkScanner(): Promise<Finding[]> {
   const place = config.CLAMD_HOST
   if (!place) return []
-  const fault = await faultOf(pingClamd(place, ANSWER_MS))
+  const fault = await pingFault(pingClamd(place, ANSWER_MS))
   if (fault === undefined) return []
   return [
     failure(
@@ -25,7 +25,7 @@ export async function checkScanner(): Promise<Finding[]> {
 export async function checkSpamJudge(): Promise<Finding[]> {
   const url = config.RSPAMD_URL
   if (!url) return []
-  const fault = await faultOf(pingRspamd(url, ANSWER_MS))
+  const fault = await pingFault(pingRspamd(url, ANSWER_MS))
   if (fault === undefined) return []
   return [
     failure(
@@ -35,7 +35,7 @@ export async function checkSpamJudge(): Promise<Finding[]> {
   ]
 }
 
-async function faultOf(ping: Promise<void>): Promise<string | undefined> {
+async function pingFault(ping: Promise<void>): Promise<string | undefined> {
   try {
     await ping
     return undefined

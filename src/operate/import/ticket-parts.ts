@@ -31,17 +31,17 @@ export const PARTICIPANTS: Kind<ImportedParticipant> = {
 
 const TICKET_GONE = 'its ticket was deleted or merged here'
 
-const placeOf = (ticket_id: string, email: string) => `${ticket_id} ${addressKey(email)}`
+const participantKey = (ticket_id: string, email: string) => `${ticket_id} ${addressKey(email)}`
 
 async function matchParticipants({ sql, organization_id }: Scope, lines: Line<ImportedParticipant>[], find: Find) {
   const ids = lines.flatMap(({ input }) => find('tickets', input.ticket_id) ?? [])
   const rows = await sql<{ id: string; ticket_id: string; email: string }[]>`
     select id, ticket_id, email from participants
     where organization_id = ${organization_id} and ticket_id = any(${ids}::uuid[])`
-  const there = new Map(rows.map(({ id, ticket_id, email }) => [placeOf(ticket_id, email), id]))
+  const there = new Map(rows.map(({ id, ticket_id, email }) => [participantKey(ticket_id, email), id]))
   return new Map(
     lines.flatMap(({ keys, input }) => {
-      const id = there.get(placeOf(find('tickets', input.ticket_id) ?? '', input.email))
+      const id = there.get(participantKey(find('tickets', input.ticket_id) ?? '', input.email))
       return id ? [[keys[0]!, id] as const] : []
     }),
   )

@@ -104,7 +104,7 @@ function readOptions(args: string[], described: string): Options {
     named.map(([, name, value]) => [name!, { type: value ? ('string' as const) : ('boolean' as const) }]),
   )
   const names = /^[A-Z]+(?: [A-Z]+)*/.exec(described)?.[0].split(' ') ?? []
-  const { values, positionals } = parsed(args, options, names.length > 0)
+  const { values, positionals } = parsedOptions(args, options, names.length > 0)
   if (positionals.length !== names.length) {
     const wanted = names.length === 1 ? 'one argument' : `${names.length} arguments`
     throw new UsageError(`give ${wanted}, ${names.join(' ')}`)
@@ -112,7 +112,7 @@ function readOptions(args: string[], described: string): Options {
   return { ...values, ...Object.fromEntries(names.map((name, at) => [name.toLowerCase(), positionals[at]])) }
 }
 
-function parsed(
+function parsedOptions(
   args: string[],
   options: Record<string, { type: 'string' | 'boolean' }>,
   allowPositionals: boolean,

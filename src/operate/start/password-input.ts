@@ -18,7 +18,7 @@ export async function givenPassword(options: Options, name: string): Promise<str
     return checked(shown)
   }
   if (!options[`${name}-stdin`]) return undefined
-  return checked(process.stdin.isTTY ? await ask() : ((await text(process.stdin)).split(/\r?\n/)[0] ?? ''))
+  return checked(process.stdin.isTTY ? await askOnce() : ((await text(process.stdin)).split(/\r?\n/)[0] ?? ''))
 }
 
 function checked(password: string): string {
@@ -26,7 +26,7 @@ function checked(password: string): string {
   return password
 }
 
-async function ask(): Promise<string> {
+async function askOnce(): Promise<string> {
   process.stderr.write('Password: ')
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
   const terminal = createInterface({ input: process.stdin, output: silent, terminal: true })

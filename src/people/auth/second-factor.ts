@@ -29,7 +29,7 @@ export async function beginSecondFactor(
   const totp = totpOf(new Secret({ size: 20 }).base32, email)
   const secret = totp.secret.base32
   await sql`
-    insert into second_factors (id, secret) values (${id}, ${encrypt(secret, placeOf(id))})
+    insert into second_factors (id, secret) values (${id}, ${encrypt(secret, storedAt(id))})
     on conflict (id) do update
     set secret = excluded.secret, made_at = excluded.made_at, last_step = null where second_factors.confirmed_at is null`
   return { secret, otpauth_url: totp.toString() }
@@ -74,7 +74,7 @@ export async function useCode({ sql }: InTransaction, user_id: string, code: str
   const given = plain(code)
   if (!/^\d{6}$/.test(given)) return useRecoveryCode({ sql }, user_id, given)
   const timestamp = sharedTime()
-  const distance = totpOf(decrypt(factor.secret, placeOf(user_id))).validate({ token: given, timestamp, window: 1 })
+  const distance = totpOf(decrypt(factor.secret, storedAt(user_id))).validate({ token: given, timestamp, window: 1 })
   if (distance === null) return false
   const step = Math.floor(timestamp / 1000 / PERIOD_S) + distance
   if (step <= (factor.last_step ?? 0)) return false
@@ -102,7 +102,7 @@ function totpOf(secret: string, label = ''): TOTP {
   return new TOTP({ issuer: 'Deskwire', label, secret, algorithm: 'SHA1', digits: 6, period: PERIOD_S })
 }
 
-function placeOf(user_id: string): StoredAt {
+function storedAt(user_id: string): StoredAt {
   return { column: 'second_factors.secret', organization_id: user_id, id: user_id }
 }
 

@@ -46,7 +46,7 @@ export async function putIdentityProvider(
     if (before && !is_same) await endAll(scope, before.issuer === input.issuer ? 'sessions' : 'sessions and links')
     await write(scope, input, { required, keeps_secret: is_same && input.client_secret === undefined })
     const after = await getIdentityProvider(scope)
-    await note(scope, before, after, typeof input.client_secret === 'string')
+    await noteChange(scope, before, after, typeof input.client_secret === 'string')
     afterCommit(scope, () => forgetMembershipsIn(scope.organization_id))
     return after
   })
@@ -142,7 +142,7 @@ async function endAll(scope: Scope, what: 'sessions' | 'sessions and links'): Pr
   afterCommit(scope, () => ended.forEach(forgetMemberships))
 }
 
-async function note(
+async function noteChange(
   scope: Scope,
   before: IdentityProvider | undefined,
   after: IdentityProvider,

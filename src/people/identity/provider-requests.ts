@@ -146,13 +146,13 @@ function fetchedKeys(jwks_uri: string): KeySet['keys'] {
     [customFetch]: async (url) => {
       const { keys } = (await objectOf(await asked(url, { method: 'GET' }))) as { keys?: unknown }
       const given: unknown[] = Array.isArray(keys) ? keys : []
-      return Response.json({ keys: given.flatMap(keyOf).slice(0, MOST_KEYS) })
+      return Response.json({ keys: given.flatMap(parsedKey).slice(0, MOST_KEYS) })
     },
   })
 }
 
 /** Takes of a key what checking a signature needs. @returns nothing for what is no such key */
-function keyOf(given: unknown): [Record<string, unknown>] | [] {
+function parsedKey(given: unknown): [Record<string, unknown>] | [] {
   if (typeof given !== 'object' || given === null) return []
   const { kty, kid, alg, use, crv, n, e, x, y } = given as Record<string, unknown>
   const key = { kty, kid, alg, use, crv, n, e, x, y }

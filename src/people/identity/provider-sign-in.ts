@@ -102,7 +102,7 @@ export async function takeAnswer(
   if (!code || error || (iss !== undefined && iss !== started.issuer))
     return returnTo(started, { error: 'provider_error' })
   const provider = await getStoredProvider(connection, organization_id).catch(() => undefined)
-  if (!provider || !isSame(provider, started)) return returnTo(started, { error: 'not_allowed' })
+  if (!provider || !isProvider(provider, started)) return returnTo(started, { error: 'not_allowed' })
   const asked = { code, redirect_uri: callbackUrl(organization_id), ...secretsOf(answer.state!) }
   const claims = await within(MOST_MS, exchangeCode(provider, asked), 'late').catch((error) =>
     tell(organization_id, error),
@@ -125,7 +125,7 @@ async function admitPerson(scope: Scope, started: Started, claims: ProviderClaim
   const found = await inTransaction(scope, async (scope) => {
     await lockProvider(scope)
     const now = await getStoredProvider(scope, scope.organization_id).catch(() => undefined)
-    if (!now || !isSame(now, started)) throw new NotAllowed('not_allowed')
+    if (!now || !isProvider(now, started)) throw new NotAllowed('not_allowed')
     const result = await matchPerson(scope, now, claims)
     if ('reason' in result) return result
     const { user_id } = result
@@ -164,7 +164,7 @@ export async function redeemCode(
     await lockAccount(scope, user_id)
     const provider = await getStoredProvider(scope, organization_id).catch(() => undefined)
     const person = await findPerson(scope, issuer, subject)
-    if (!provider || !isSame(provider, proven) || person?.user_id !== user_id) return undefined
+    if (!provider || !isProvider(provider, proven) || person?.user_id !== user_id) return undefined
     const { email, name } = person
     const claims = await claimsOf(scope, { id: user_id, email }, organization_id)
     if (!claims) return undefined
@@ -245,7 +245,7 @@ function mayReturnTo({ redirect_uris }: StoredProvider, uri: string): boolean {
   return ipaddr.isValid(host) && ipaddr.process(host).range() === 'loopback'
 }
 
-function isSame(provider: { issuer: string; client_id: string }, { issuer, client_id }: Started): boolean {
+function isProvider(provider: { issuer: string; client_id: string }, { issuer, client_id }: Started): boolean {
   return provider.issuer === issuer && provider.client_id === client_id
 }
 

@@ -65,7 +65,7 @@ export async function closeAccess(home: Home): Promise<void> {
 }
 
 function asksForPasswords(home: Home): boolean {
-  return read(home, rulesFile(home)) === rules(readSecret(home))
+  return readOwn(home, rulesFile(home)) === rules(readSecret(home))
 }
 
 /** The lines of pg_hba.conf. The hash tells if the passwords in the database come from the secret. */
@@ -76,7 +76,7 @@ function rules(secret: string): string {
 }
 
 function readSecret(home: Home): string {
-  return read(home, secretFile(home))
+  return readOwn(home, secretFile(home))
 }
 
 function secretFile(home: Home): string {
@@ -88,7 +88,7 @@ function rulesFile(home: Home): string {
 }
 
 /** @returns the empty text when there is no such file */
-function read(home: Home, file: string): string {
+function readOwn(home: Home, file: string): string {
   try {
     return asUser(home.user, () => fs.readFileSync(file, 'utf8'))
   } catch (error) {

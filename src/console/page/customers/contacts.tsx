@@ -23,7 +23,7 @@ export function Contacts(view: View) {
 function ContactList(view: View) {
   const { api, route } = view
   const [is_making, setMaking] = useState(false)
-  const specs = specsOf(view)
+  const specs = filterSpecs(view)
   const filter = filterOf(route.query, specs)
   const list = useRows<Contact, { next_cursor: string | null; total?: number }>(api, '/contacts', filter, ({ type }) =>
     type.startsWith('contact.'),
@@ -55,7 +55,7 @@ function ContactList(view: View) {
   )
 }
 
-function specsOf({ api }: View): Spec[] {
+function filterSpecs({ api }: View): Spec[] {
   return [
     { kind: 'text', name: 'search', label: t('contacts.search'), placeholder: t('contacts.search_hint') },
     { kind: 'pick', name: 'company_id', label: t('field.company'), find: findCompanies(api) },

@@ -78,7 +78,7 @@ function read(form: FormData, { kind, name }: Spec): unknown {
     case 'picks':
       return form.getAll(name)
     case 'lines':
-      return linesOf(text)
+      return splitLines(text)
     case 'custom':
       return JSON.parse(text || '{}')
     case 'number':
@@ -95,7 +95,7 @@ function read(form: FormData, { kind, name }: Spec): unknown {
 }
 
 /** The items of a list that is typed, one in a line. */
-function linesOf(text: string): string[] {
+function splitLines(text: string): string[] {
   return text
     .split('\n')
     .map((line) => line.trim().replace(/[,;]$/, ''))

@@ -94,7 +94,7 @@ export function ChosenMacro({ names, chosen, apply, drop, is_off }: ChosenProps)
     <p class="kept">
       <span>
         <strong dir="auto">{chosen.macro.name}</strong>:{' '}
-        {wordsOf(chosen.preview, names).join(', ') || t('macro.changes_nothing')}
+        {previewWords(chosen.preview, names).join(', ') || t('macro.changes_nothing')}
       </span>
       <Action kind="main" run={apply} disabled={is_off}>
         {t('macro.apply')}
@@ -121,7 +121,7 @@ export function MacroChoice({ macros, choose, is_off }: ChoiceProps) {
   )
 }
 
-function wordsOf({ body, is_internal, changes }: MacroPreview, names: Names): string[] {
+function previewWords({ body, is_internal, changes }: MacroPreview, names: Names): string[] {
   const { status, priority, assignee_id, add_label_ids = [], custom = {} } = changes
   const person = names.users.find(({ id }) => id === assignee_id)
   const labels = add_label_ids.map(

@@ -48,12 +48,12 @@ export function Plot({ title, unit, stats, series }: { title: string; unit?: str
         {unit && <small> {unit}</small>}
       </figcaption>
       <div ref={place} aria-hidden="true" />
-      <p class="unseen">{series.map(([name, , values]) => `${name}: ${wordsOf(values, unit)}`).join('; ')}</p>
+      <p class="unseen">{series.map(([name, , values]) => `${name}: ${spokenValues(values, unit)}`).join('; ')}</p>
     </figure>
   )
 }
 
-function wordsOf(values: (number | null)[], unit?: string): string {
+function spokenValues(values: (number | null)[], unit?: string): string {
   const known = values.filter((value) => value !== null)
   const sum = known.reduce((one, other) => one + other, 0)
   if (!unit) return t('list.total', { count: sum })

@@ -24,7 +24,7 @@ const OUTCOMES = [
 export function Inbound(view: View) {
   const { api, route } = view
   const mailboxes = useRows<Mailbox>(api, '/mailboxes').rows
-  const specs = specsOf(mailboxes ?? [])
+  const specs = filterSpecs(mailboxes ?? [])
   const filter = filterOf(route.query, specs)
   const list = useRows<InboundMessage>(api, '/inbound-messages', filter)
   const [is_trying, setTrying] = useState(false)
@@ -51,7 +51,7 @@ export function Inbound(view: View) {
   )
 }
 
-function specsOf(mailboxes: Mailbox[]): Spec[] {
+function filterSpecs(mailboxes: Mailbox[]): Spec[] {
   return [
     {
       kind: 'choice',

@@ -34,7 +34,7 @@ export function MacroSettings({ api }: View) {
             {body !== null && <small>{t(is_internal ? 'macro.note' : 'macro.answer')}</small>}
           </td>
           <td class="wide" dir="auto">
-            {wordsOf(changes, [...people, ...label_options]).join(', ')}
+            {changeWords(changes, [...people, ...label_options]).join(', ')}
           </td>
         </>
       )}
@@ -102,7 +102,7 @@ function nested(body: Body): Body {
   }
 }
 
-function wordsOf({ status, priority, assignee_id, add_label_ids = [], custom }: Macro['changes'], names: Option[]) {
+function changeWords({ status, priority, assignee_id, add_label_ids = [], custom }: Macro['changes'], names: Option[]) {
   const nameOf = (id: string) => names.find(({ value }) => value === id)?.text ?? t('macro.somebody_gone')
   return [
     status && t(`status.${status}`),

@@ -18,7 +18,7 @@ const STATUSES = ['queued', 'sent', 'failed', 'bounced'] as const
 export function Outbound(view: View) {
   const { api, route } = view
   const mailboxes = useRows<Mailbox>(api, '/mailboxes').rows ?? []
-  const specs = specsOf(mailboxes)
+  const specs = filterSpecs(mailboxes)
   const list = useRows<OutboundMessage>(api, '/outbound-messages', filterOf(route.query, specs), ({ type }) =>
     type.startsWith('message.'),
   )
@@ -49,7 +49,7 @@ export function mailboxChoice(mailboxes: Mailbox[]): Spec {
   }
 }
 
-function specsOf(mailboxes: Mailbox[]): Spec[] {
+function filterSpecs(mailboxes: Mailbox[]): Spec[] {
   return [
     {
       kind: 'choice',

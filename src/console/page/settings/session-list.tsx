@@ -43,7 +43,7 @@ export function Sessions({ api, me }: View) {
         </thead>
         <tbody>
           {live.value.map((one) => (
-            <Row key={one.id} one={one} end={end} />
+            <SessionRow key={one.id} one={one} end={end} />
           ))}
         </tbody>
       </ScrollTable>
@@ -68,7 +68,7 @@ const BROWSERS = [
 ] as const
 const SYSTEMS = ['Windows', 'Android', 'iPhone', 'iPad', 'Mac OS X', 'CrOS', 'Linux']
 
-function Row({ one, end }: { one: Session; end: (path: string) => Promise<void> }) {
+function SessionRow({ one, end }: { one: Session; end: (path: string) => Promise<void> }) {
   return (
     <tr>
       <td class="wide">

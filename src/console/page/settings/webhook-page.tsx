@@ -28,7 +28,7 @@ export function WebhookPage(view: Props) {
   const { api, route, id, delivery_id } = view
   const path = `/webhooks/${id}`
   const webhook = useLive<Webhook>(path, async (_before, signal) => (await api.get<Webhook>(path, { signal })).data)
-  const specs = specsOf()
+  const specs = webhookSpecs()
   const deliveries = useRows<Delivery>(api, `${path}/deliveries`, filterOf(route.query, specs))
   const hook = webhook.value
   if (!hook) return <Waiting error={webhook.error} />
@@ -54,7 +54,7 @@ export function WebhookPage(view: Props) {
           t('delivery.next'),
         ]}
         empty={t('delivery.none')}
-        row={(one) => <Row one={one} href={hrefTo([one.id])} />}
+        row={(one) => <DeliveryRow one={one} href={hrefTo([one.id])} />}
       />
       {delivery_id && (
         <OneDelivery
@@ -70,7 +70,7 @@ export function WebhookPage(view: Props) {
   )
 }
 
-function specsOf(): Spec[] {
+function webhookSpecs(): Spec[] {
   const all = { value: '', text: t('mail.all') }
   return [
     {
@@ -151,7 +151,7 @@ function Replay({ api, hook, reload, onClose }: ActsProps & { onClose: () => voi
   )
 }
 
-function Row({ one, href }: { one: Delivery; href: string }) {
+function DeliveryRow({ one, href }: { one: Delivery; href: string }) {
   return (
     <>
       <td>

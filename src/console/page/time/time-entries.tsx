@@ -27,7 +27,7 @@ export function TimeEntries(view: View) {
   const users = useUsers(api)
   const [open, setOpen] = useState<'new' | TimeEntry>()
   const [doomed, setDoomed] = useState<TimeEntry>()
-  const specs = specsOf(view, users)
+  const specs = filterSpecs(view, users)
   const list = useRows<TimeEntry, Meta>(api, '/time-entries', filterOf(route.query, specs), ({ type }) =>
     type.startsWith('time_entry.'),
   )
@@ -96,7 +96,7 @@ function Deletion({ api, entry, onClose, reload }: DeletionProps) {
   )
 }
 
-function specsOf({ api, route }: View, users: User[]): Spec[] {
+function filterSpecs({ api, route }: View, users: User[]): Spec[] {
   const company_id = route.query.get('company_id')
   return [
     { kind: 'date', name: 'date_from', label: t('time.from') },
