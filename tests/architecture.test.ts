@@ -57,7 +57,7 @@ const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
   [
     'TypeBox',
     /^@sinclair\/typebox/,
-    /^(base\/shapes\/.*|http\/.*|.*\/model|desk\/tickets\/(conditions|fields)|operate\/(backup\/manifest|continuous\/chain-manifest))$/,
+    /^(base\/shapes\/.*|http\/.*|.*\/model|desk\/tickets\/(conditions|ticket-fields)|operate\/(backup\/manifest|continuous\/chain-manifest))$/,
   ],
   ['Drizzle', /^drizzle-orm/, /^(base\/db\/.*|.*\/(queries|commands))$/],
   ['the driver', /^postgres$/, /^base\/db\//],

@@ -51,5 +51,8 @@ export function mailboxKey(address: string): string {
   return addressKey(address.trim()).replace(/\+[^@]*@/, '@')
 }
 
-/** Stands where the address of a person was who is erased (RFC 2606): nothing is ever sent there. */
+/** Stands where a text or a name of a person was who is erased. */
+export const ERASED = '[erased]'
+
+/** Stands where the address of such a person was (RFC 2606): nothing is ever sent there. */
 export const ERASED_EMAIL = 'erased@erased.invalid'

@@ -5,7 +5,8 @@ import { body, flag, IdInput, IdsInput, nullable, oneOf, optional, text } from '
 import { CustomChanges } from '../custom/model'
 import { Message } from '../messages/model'
 import { hasKnownVariables, UNKNOWN_VARIABLE, VARIABLES } from '../templates/variables'
-import { changes, Ticket } from '../tickets/model'
+import { Ticket } from '../tickets/model'
+import { CHANGES } from '../tickets/ticket-fields'
 
 const Changes = Type.Object(
   {
@@ -44,11 +45,11 @@ const fields = {
   is_internal: flag({ description: 'Whether its message is an internal note. Default false' }),
   changes: body(
     {
-      status: changes.status,
-      priority: changes.priority,
-      assignee_id: changes.assignee_id,
+      status: CHANGES.status,
+      priority: CHANGES.priority,
+      assignee_id: CHANGES.assignee_id,
       add_label_ids: optional(IdsInput({ not_found: 'LABEL_NOT_FOUND' })),
-      custom: changes.custom,
+      custom: CHANGES.custom,
     },
     { description: 'Those of a PATCH of the ticket, and labels that it adds' },
   ),

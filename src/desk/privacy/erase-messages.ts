@@ -1,9 +1,9 @@
 /** Erases messages with their files and recipients: they stay as rows without what they said and who wrote them. */
 
-import { ERASED_EMAIL } from '../../base/address/email'
+import { ERASED, ERASED_EMAIL } from '../../base/address/email'
 import type { Scope } from '../../base/scope'
 import { removeSoon } from '../attachments/removals'
-import { ERASED, saysAnything } from './traces'
+import { saysAnything } from './traces'
 
 export type Erased = { messages: number; attachments: number }
 

@@ -14,6 +14,7 @@ import { requirePath } from '../../http/request/resources'
 import { removeSoon } from '../attachments/removals'
 import { beginDeed, type Deed, endDeed, erasureOf, lockDeed, runDeed, STEP } from '../deeds/deeds'
 import { requirePersonFree } from '../holds/holds'
+import { ERASED_COLUMNS } from '../tickets/ticket-fields'
 import { deleteContactRow } from './delete-contact-row'
 import { noteErased } from './erase-conversations'
 import { eraseElsewhere } from './erase-elsewhere'
@@ -21,7 +22,7 @@ import { eraseLedger } from './erase-ledger'
 import { eraseAnswers, eraseEvents } from './erase-published'
 import { eraseTickets } from './erase-tickets'
 import type { Erasure } from './model'
-import { ERASED, saysAnything, type Traces, tracesOf } from './traces'
+import { saysAnything, type Traces, tracesOf } from './traces'
 
 /** Messages may arrive while the others are erased. */
 const ROUNDS = 5
@@ -129,9 +130,10 @@ async function unlinkTickets(scope: Scope, contact_id: string): Promise<{ ticket
 /** Tells whether one of the tickets, which the caller has locked, says something. */
 async function sayAnything(scope: Scope, ids: string[]): Promise<boolean> {
   const { sql, organization_id } = scope
+  const says = Object.entries(ERASED_COLUMNS).map(([name, left]) => sql`or t.${sql(name)} is distinct from ${left}`)
   const left = await sql`
     select 1 from tickets t
-    where t.organization_id = ${organization_id} and t.id = any(${ids}::uuid[]) and (t.erased_at is null or t.subject <> ${ERASED} or t.external_id is not null or t.custom <> '{}' or exists (
+    where t.organization_id = ${organization_id} and t.id = any(${ids}::uuid[]) and (t.erased_at is null ${says} or exists (
       select 1 from messages m
       where m.organization_id = ${organization_id} and m.ticket_id = coalesce(t.merged_into_id, t.id)
         and coalesce(m.original_ticket_id, m.ticket_id) = t.id and ${saysAnything(scope)}

@@ -1,13 +1,14 @@
 /** Erases what the tickets of a person say. Tickets, codes, times and amounts stay. */
 
-import { ERASED_EMAIL } from '../../base/address/email'
+import { ERASED, ERASED_EMAIL } from '../../base/address/email'
 import { withChangeTime } from '../../base/db/change-time'
 import { inTransaction, type Scope } from '../../base/scope'
 import { type NewEvent, publish } from '../../delivery/webhooks/publish'
 import { removeDrafts } from '../drafts/remove-drafts'
 import { newDocument, organizationNumber, rebuildSearch } from '../search/ticket-document'
+import { ERASED_COLUMNS } from '../tickets/ticket-fields'
 import { type Erased, eraseMessages } from './erase-messages'
-import { broughtFrom, ERASED, saysAnything, walk, writtenOn } from './traces'
+import { broughtFrom, saysAnything, walk, writtenOn } from './traces'
 
 /** Tickets of one transaction. */
 const TICKETS = 50
@@ -79,8 +80,7 @@ async function eraseRows(scope: Scope, ids: string[]): Promise<number> {
   await sql`update timers set description = null where organization_id = ${organization_id} and ${written}`
   await eraseDocuments(scope, ids)
   const erased = await sql<{ id: string; is_hidden: boolean }[]>`
-    update tickets set subject = ${ERASED}, external_id = null, custom = '{}', custom_words = null,
-      updated_at = ${time}, erased_at = ${time}
+    update tickets set ${sql({ ...ERASED_COLUMNS, updated_at: time, erased_at: time })}
     where organization_id = ${organization_id} and id = any(${ids}::uuid[])
     returning id, deleted_at is not null as is_hidden`
   const shown = erased.filter(({ is_hidden }) => !is_hidden).map(({ id }) => id)
@@ -155,7 +155,7 @@ export function scrubbed({ sql }: Scope) {
   return sql`
     actor_name = case when actor_type = 'contact' then ${ERASED} else actor_name end,
     data = case
-      when type = 'changed' and data ->> 'field' in ('subject', 'contact', 'external_id', 'custom')
+      when type = 'changed' and data ->> 'field' = any(${['contact', ...Object.keys(ERASED_COLUMNS)]}::text[])
         then data || '{"from": null, "to": null}'
       when type = 'time_changed' then data #- '{changes,description}'
       when type in ('participant_added', 'participant_removed', 'participant_unconfirmed')

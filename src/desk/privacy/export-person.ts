@@ -9,6 +9,7 @@ import type { InSteps, Steps } from '../../http/request/steps'
 import type { Draft } from '../drafts/model'
 import { getDrafts } from '../drafts/queries'
 import { type MessageRow, messageFields, presentMessage } from '../messages/queries'
+import { PLAIN } from '../tickets/ticket-fields'
 import type {
   Person,
   PersonMail,
@@ -63,7 +64,7 @@ function* stepsOf(ids: string[]): Generator<string[]> {
 async function* ticketsOf({ sql, organization_id }: Scope, { tickets }: Traces): Steps<PersonTicket> {
   for (const ids of stepsOf(tickets)) {
     const rows = await sql<PersonTicket[]>`
-      select id, code, subject, status, priority, external_id, custom, created_at, updated_at, deleted_at from tickets
+      select id, code, ${sql(PLAIN)}, created_at, updated_at, deleted_at from tickets
       where organization_id = ${organization_id} and id = any(${ids}::uuid[]) order by id`
     yield [...rows]
   }

@@ -6,17 +6,17 @@ import { oneOf } from '../../base/shapes/fields'
 import { Custom } from '../custom/model'
 import { Draft } from '../drafts/model'
 import { Message } from '../messages/model'
+import { Ticket } from '../tickets/model'
+import { PLAIN } from '../tickets/ticket-fields'
 
 const text = (description: string) => orNull(Type.String({ description }))
 
 const PersonTicket = Type.Object({
   id: Uuid,
   code: TicketCode,
-  subject: Type.String(),
+  ...Type.Pick(Ticket, PLAIN).properties,
   status: oneOf(TICKET_STATUSES, { description: 'As of the ticket' }),
   priority: oneOf(TICKET_PRIORITIES, { description: 'As of the ticket' }),
-  external_id: text('Its id in another system'),
-  custom: Custom,
   created_at: Instant,
   updated_at: Instant,
   deleted_at: orNull(Instant, { description: 'Hidden since then, and not removed for good yet' }),

@@ -1,14 +1,11 @@
 /** The traces of a person: the ids of rows, and the address in any text. */
 import { domainToUnicode } from 'node:url'
-import { addressKey } from '../../base/address/email'
+import { addressKey, ERASED } from '../../base/address/email'
 import { ZERO_ID } from '../../base/db/columns'
 import type { Fragment } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
 import type { Scope } from '../../base/scope'
 import { requirePath } from '../../http/request/resources'
-
-/** Stands where a text or a name was. */
-export const ERASED = '[erased]'
 
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
 

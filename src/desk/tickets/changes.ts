@@ -4,20 +4,14 @@ import type { NewEvent } from '../../delivery/webhooks/publish'
 import { customChanges } from '../custom/values'
 import type { ActivityEntry } from '../timeline/activity'
 import type { Ticket } from './model'
+import { FIELD_NAMES, type FieldName } from './ticket-fields'
 
-const IDENTIFIED = [
-  'subject',
-  'status',
-  'priority',
-  'contact',
-  'company',
-  'assignee',
-  'labels',
-  'external_id',
-  'merged_into',
-] as const
+type Identified = Exclude<FieldName, 'custom'> | 'merged_into'
 
-type Changes = Partial<Record<(typeof IDENTIFIED)[number] | 'custom', { from: unknown; to: unknown }>>
+/** Fields whose value is compared as a whole, or by its id. */
+const IDENTIFIED: Identified[] = [...FIELD_NAMES.filter((name) => name !== 'custom'), 'merged_into']
+
+type Changes = Partial<Record<Identified | 'custom', { from: unknown; to: unknown }>>
 
 type Label = Ticket['labels'][number]
 
@@ -56,8 +50,8 @@ export function labelChanges(before: Ticket, after: Ticket): { added: Label[]; r
   return { added: without(after.labels, before.labels), removed: without(before.labels, after.labels) }
 }
 
-/** Contact, company, assignee, labels and tickets are compared by id: their names may have changed since. */
-function identityOf(value: Ticket[(typeof IDENTIFIED)[number]]): string | null {
+/** Compares references by id: names may have changed since. */
+function identityOf(value: Ticket[Identified]): string | null {
   if (Array.isArray(value)) {
     return value
       .map(({ id }) => id)

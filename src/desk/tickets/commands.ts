@@ -3,7 +3,6 @@ import { requireFree } from '../../base/external-ids'
 import { inTransaction, type Scope, together } from '../../base/scope'
 import { asIds } from '../../base/shapes/ids'
 import { publish } from '../../delivery/webhooks/publish'
-import { wordsOfCustom } from '../custom/custom-words'
 import { requireMayUnlabel, requireNoHold } from '../holds/holds'
 import { rebuildSearch } from '../search/ticket-document'
 import { recordActivity } from '../timeline/activity'
@@ -14,6 +13,7 @@ import type { Ticket } from './model'
 import { lockTicket } from './queries'
 import { resolveUpdate, type TicketUpdate } from './references'
 import { fields, present, type TicketRow, withNames } from './row'
+import { columnsOf } from './ticket-fields'
 
 /**
  * Changes a ticket: the one way for PATCH, assign, unassign, labels and reopening by email. All of an update is applied
@@ -97,18 +97,14 @@ async function lockMergedInto(scope: Scope, id: string): Promise<TicketRow[]> {
  */
 async function writeTicket(scope: Scope, before: Ticket, after: Ticket, locked_at: string): Promise<string> {
   const { sql, organization_id } = scope
-  const { id, subject, status, priority, contact, company, assignee, external_id, custom } = after
   const { added, removed } = labelChanges(before, after)
-  const labels = added.map((label) => ({ organization_id, ticket_id: id, label_id: label.id }))
+  const labels = added.map((label) => ({ organization_id, ticket_id: after.id, label_id: label.id }))
   const [, , [row]] = await together([
-    removed.length > 0 && removeLabels(scope, id, removed),
+    removed.length > 0 && removeLabels(scope, after.id, removed),
     insertRows(sql, 'ticket_labels', labels),
     sql<{ updated_at: string }[]>`
-      update tickets set subject = ${subject}, status = ${status}, priority = ${priority},
-        contact_id = ${contact?.id ?? null}, company_id = ${company?.id ?? null},
-        assignee_id = ${assignee?.id ?? null}, external_id = ${external_id}, custom = ${JSON.stringify(custom)}::text::jsonb,
-        custom_words = ${wordsOfCustom(organization_id, custom)}::uuid[], updated_at = ${locked_at}
-      where organization_id = ${organization_id} and id = ${id}
+      update tickets set ${sql({ ...columnsOf(organization_id, after), updated_at: locked_at })}
+      where organization_id = ${organization_id} and id = ${after.id}
       returning updated_at`,
   ])
   return row!.updated_at

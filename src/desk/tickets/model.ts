@@ -1,40 +1,21 @@
 import { Type } from '@sinclair/typebox'
-import { TICKET_PRIORITIES, TICKET_STATUSES } from '../../base/db/schema'
 import { Instant, orNull, PageMeta, TicketCode, Uuid } from '../../base/shapes/answers'
-import { externalIdInput } from '../../base/shapes/external-id'
-import { body, flag, IdInput, IdsInput, nullable, oneOf, optional, text } from '../../base/shapes/fields'
+import { body, flag, IdInput, IdsInput, oneOf, optional, text } from '../../base/shapes/fields'
 import { Paging, queryId, queryWithCustom, queryWord } from '../../base/shapes/query'
-import { Custom, CustomChanges, CustomInput } from '../custom/model'
 import { Message } from '../messages/model'
 import { TicketTimeEntry } from '../time-entries/model'
 import { FILTER_FIELDS, TICKET_FILTERS } from './conditions'
+import { CHANGES, INPUTS, SHOWN } from './ticket-fields'
 
 /** Columns to sort by, `-` for descending. */
 export const TICKET_SORTS = ['created_at', '-created_at', 'updated_at', '-updated_at', 'priority', '-priority'] as const
 export type TicketSort = (typeof TICKET_SORTS)[number]
 
-const subject = text({ min: 1, max: 255 })
-const status = oneOf(TICKET_STATUSES, { code: 'INVALID_STATUS' })
-const priority = oneOf(TICKET_PRIORITIES, { code: 'INVALID_PRIORITY' })
-
 /** A ticket in lists, in the answers of writes and in events. */
 export const Ticket = Type.Object({
   id: Uuid,
   code: TicketCode,
-  subject: Type.String(),
-  status: oneOf(TICKET_STATUSES, { description: 'From closed only to open, from resolved not to pending' }),
-  priority: oneOf(TICKET_PRIORITIES, { description: 'Of the work; `normal` when none is given' }),
-  contact: orNull(Type.Object({ id: Uuid, name: Type.String(), email: Type.String() }), {
-    description: 'Who submitted it; null when nobody can read that, or once the contact is deleted',
-  }),
-  company: orNull(Type.Object({ id: Uuid, name: Type.String() }), { description: "The contact's" }),
-  assignee: orNull(Type.Object({ id: Uuid, name: Type.String() }), { description: 'Who works on it' }),
-  labels: Type.Array(
-    Type.Object({ id: Uuid, name: Type.String(), color: Type.String({ description: 'Hex colour code #RRGGBB' }) }),
-    { description: 'By name' },
-  ),
-  external_id: orNull(Type.String({ description: 'Its id in another system' })),
-  custom: Custom,
+  ...SHOWN,
   merged_into: orNull(Type.Object({ id: Uuid, code: TicketCode }), {
     description: 'The ticket that has its messages and time since a merge; then nothing of this one can be changed',
   }),
@@ -78,33 +59,18 @@ export const TicketQuery = queryWithCustom({
 export type TicketQuery = typeof TicketQuery.static
 export type TicketFilter = Omit<TicketQuery, 'view_id'>
 
+const { subject, contact_id: contact_of_new, ...inputs } = INPUTS
 export const NewTicket = body({
   subject,
   description: optional(text({ max: 1_000_000, trim: false, description: 'The first message; blank: none' })),
-  contact_id: IdInput({ not_found: 'CONTACT_NOT_FOUND', description: 'The contact who submitted the ticket' }),
-  priority: optional(priority),
-  assignee_id: optional(IdInput({ not_found: 'USER_NOT_FOUND' })),
-  label_ids: optional(IdsInput({ not_found: 'LABEL_NOT_FOUND' })),
-  external_id: optional(externalIdInput),
-  custom: CustomInput,
+  contact_id: contact_of_new,
+  ...inputs,
 })
 export type NewTicket = typeof NewTicket.static
 
-export const changes = {
-  subject: optional(subject),
-  status: optional(status),
-  priority: optional(priority),
-  assignee_id: optional(nullable(IdInput({ not_found: 'USER_NOT_FOUND', description: 'Null: unassigns' }))),
-  label_ids: optional(IdsInput({ not_found: 'LABEL_NOT_FOUND', description: 'Replaces all labels' })),
-  custom: CustomChanges,
-}
-export const TicketChanges = body({
-  ...changes,
-  contact_id: optional(
-    IdInput({ not_found: 'CONTACT_NOT_FOUND', description: 'Who submitted the ticket, while it has no contact' }),
-  ),
-  external_id: optional(nullable(externalIdInput)),
-})
+/** These are of one ticket alone. */
+const { contact_id, external_id, ...changes } = CHANGES
+export const TicketChanges = body({ ...changes, contact_id, external_id })
 export type TicketChanges = typeof TicketChanges.static
 
 export const TicketLabels = body({ label_ids: IdsInput({ not_found: 'LABEL_NOT_FOUND' }) })

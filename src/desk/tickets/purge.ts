@@ -5,6 +5,7 @@ import { type OldRows, sweep } from '../../base/db/sweep'
 import type { Connection } from '../../base/db/transact'
 import { removeSoon } from '../attachments/removals'
 import { holdLabels, isHeld } from '../holds/holds'
+import { PURGED } from './ticket-fields'
 
 /** Tables whose rows belong to a ticket, anchors before their messages; attachments go with their
  * messages and drafts. */
@@ -61,8 +62,7 @@ async function purgeBatch({ sql, organization_id }: InOrganization, old: OldRows
       )`
   await sql`
     with logged as (
-      update tickets t set assignee_id = null, mailbox_id = null, external_id = null, custom = '{}',
-        custom_words = null, purged_at = now()
+      update tickets t set ${sql({ ...PURGED, mailbox_id: null })}, purged_at = now()
       where t.organization_id = ${organization_id} and t.id = any(${ids}::uuid[]) and exists (${timeOf()})
     )
     delete from tickets t

@@ -2,6 +2,7 @@
 import type { Fragment } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
 import type { Ticket } from './model'
+import { PLAIN } from './ticket-fields'
 
 /** The things that a ticket refers to. A name counts only beside its id. */
 export type TicketNames = Pick<Ticket, 'labels'> & {
@@ -30,17 +31,17 @@ export function fields({ sql, organization_id }: Scope) {
   const codeOf = (id: Fragment) =>
     sql`(select x.code from tickets x where x.organization_id = ${organization_id} and x.id = ${id})`
   return sql`
-    t.id, t.code, t.subject, t.status, t.priority, t.contact_id, c.name as contact_name, c.email as contact_email,
-    t.company_id, co.name as company_name, t.assignee_id, u.name as assignee_name,
+    t.id, t.code, ${sql.unsafe(PLAIN.map((name) => `t.${name}`).join(', '))},
+    t.contact_id, c.name as contact_name, c.email as contact_email, t.company_id, co.name as company_name, t.assignee_id, u.name as assignee_name,
     (
       select coalesce(
         json_agg(json_build_object('id', l.id, 'name', l.name, 'color', l.color) order by lower(l.name), l.id), '[]'
       )
       from ticket_labels tl join labels l on l.organization_id = ${organization_id} and l.id = tl.label_id
       where tl.organization_id = ${organization_id} and tl.ticket_id = t.id
-    ) as labels, t.external_id,
+    ) as labels,
     t.merged_into_id, ${codeOf(sql`t.merged_into_id`)} as merged_into_code,
-    t.split_from_id, ${codeOf(sql`t.split_from_id`)} as split_from_code, t.custom, t.created_at, t.updated_at`
+    t.split_from_id, ${codeOf(sql`t.split_from_id`)} as split_from_code, t.created_at, t.updated_at`
 }
 
 /** The tables that `fields` takes names from. */

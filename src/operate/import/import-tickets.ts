@@ -10,6 +10,7 @@ import { holdLabels } from '../../desk/holds/holds'
 import { insertMessages } from '../../desk/messages/insert-messages'
 import { newDocument, organizationNumber, rebuildSearch } from '../../desk/search/ticket-document'
 import { lockContacts } from '../../desk/tickets/insert-tickets'
+import { columnsOf, newFields, type Written } from '../../desk/tickets/ticket-fields'
 import { recordActivities } from '../../desk/timeline/activity'
 import type { Losses } from './fitting'
 import { idAt } from './key-hashes'
@@ -90,8 +91,6 @@ async function prepareTickets(
   }
 }
 
-type Named = { contact_id: string | null; company_id: string | null; assignee_id: string | null; label_ids: string[] }
-
 async function writeTickets(
   scope: Scope,
   lines: Placed<ImportedTicket>[],
@@ -101,19 +100,24 @@ async function writeTickets(
   const contact_ids = lines.flatMap(({ input }) => (input.contact_id && find('contacts', input.contact_id)) || [])
   const companies =
     contact_ids.length > 0 ? await lockContacts(scope, [...new Set(contact_ids)], 'wait') : new Map<string, null>()
-  const named = lines.map(({ input }): Named => {
-    const contact_id = (input.contact_id && find('contacts', input.contact_id)) || null
+  const fields = lines.map(({ input }): Written => {
+    const contact = named(input.contact_id && find('contacts', input.contact_id))
     const given = input.company_id && find('companies', input.company_id)
-    const company_id = input.company_id === undefined ? companies.get(contact_id ?? '') : given
-    const assignee_id = (input.assignee_id && find('users', input.assignee_id)) || null
-    const label_ids = [...new Set((input.label_ids ?? []).flatMap((key) => find('labels', key) ?? []))]
-    return { contact_id, company_id: company_id ?? null, assignee_id, label_ids }
+    const company = named(input.company_id === undefined ? companies.get(contact?.id ?? '') : given)
+    const assignee = named(input.assignee_id && find('users', input.assignee_id))
+    const labels = [...new Set((input.label_ids ?? []).flatMap((key) => find('labels', key) ?? []))].map((id) => ({
+      id,
+    }))
+    return newFields(input, { contact, company, assignee, labels, custom: changedCustom({}, input.custom) })
   })
   const codes = await codesFor(
     scope,
-    lines.map(({ id, is_new, input }, at) => ({ id, is_new, code: input.code, company_id: named[at]!.company_id })),
+    lines.map(({ id, is_new, input }, at) => ({
+      ...{ id, is_new, code: input.code },
+      company_id: fields[at]!.company?.id ?? null,
+    })),
   )
-  const given = lines.map((line, at) => ({ line, named: named[at]!, code: codes[at]! }))
+  const given = lines.map((line, at) => ({ line, fields: fields[at]!, code: codes[at]! }))
   for (const { line, code } of given) {
     if (!line.is_new || !line.input.code || numberIn(line.input.code) === code.number) continue
     line.losses.left_out.push({ path: '/code', message: `is taken here, or has no number that can stay: ${code.code}` })
@@ -136,33 +140,31 @@ async function writeTickets(
   )
 }
 
-type Given = { line: Placed<ImportedTicket>; named: Named; code: Code }
+type Given = { line: Placed<ImportedTicket>; fields: Written; code: Code }
 
-function rowOf({ organization_id }: Scope, { line, named, code }: Given) {
-  const { id, input, updated_at } = line
-  const { subject, status = 'open', priority = 'normal', external_id } = input
-  const { label_ids: _, ...ids } = named
-  const custom = changedCustom({}, input.custom)
-  return {
-    ...{ organization_id, id, ...code, subject, status, priority, ...ids, external_id, updated_at },
-    custom: JSON.stringify(custom),
-    custom_words: wordsOfCustom(organization_id, custom),
-  }
+/** The row of a key, unless it was deleted here or never came. */
+function named(id: string | null | undefined): { id: string } | null {
+  return id ? { id } : null
+}
+
+function rowOf({ organization_id }: Scope, { line: { id, updated_at }, fields, code }: Given) {
+  return { organization_id, id, ...code, ...columnsOf(organization_id, fields), updated_at }
 }
 
 async function writeLabels(scope: Scope, given: Given[]): Promise<void> {
   const { sql, organization_id } = scope
-  const rows = given.flatMap(({ line, named }) =>
-    named.label_ids.map((label_id) => ({ organization_id, ticket_id: line.id, label_id })),
+  const rows = given.flatMap(({ line, fields }) =>
+    fields.labels.map(({ id: label_id }) => ({ organization_id, ticket_id: line.id, label_id })),
   )
   const changed = given.filter(({ line }) => !line.is_new)
   // A label that puts a ticket on hold is taken off by admins only.
   const kept = changed.length > 0 ? await holdLabels(scope) : []
-  for (const { line, named } of changed) {
+  for (const { line, fields } of changed) {
+    const stay = [...fields.labels.map(({ id }) => id), ...kept]
     await sql`
       delete from ticket_labels
       where organization_id = ${organization_id} and ticket_id = ${line.id}
-        and not label_id = any(${[...named.label_ids, ...kept]}::uuid[])`
+        and not label_id = any(${stay}::uuid[])`
   }
   await insertRows(sql, 'ticket_labels', rows, sql`on conflict do nothing`)
 }
@@ -173,19 +175,18 @@ async function writeFresh(scope: Scope, given: Given[], prepared: Prepared): Pro
   const number = await organizationNumber(scope)
   const bodies = given.map(({ line }) => prepared.get(line.keys[0]!) as RenderedBody | undefined)
   const documents = await Promise.all(
-    given.map(async ({ line, named, code }, at) => {
-      const { status = 'open', priority = 'normal', subject, custom } = line.input
-      const words = wordsOfCustom(organization_id, changedCustom({}, custom)) ?? []
-      const facets = [status, priority, named.assignee_id ?? [], named.label_ids, words].flat()
+    given.map(async ({ line, fields: { status, priority, subject, assignee, labels, custom }, code }, at) => {
+      const words = wordsOfCustom(organization_id, custom) ?? []
+      const facets = [status, priority, assignee?.id ?? [], labels.map(({ id }) => id), words].flat()
       const { vector, size } = await newDocument(number, code.code, subject, bodies[at]?.text ?? '', facets)
       return { organization_id, ticket_id: line.id, document: vector, size }
     }),
   )
   const people = await peopleOf(scope, given)
-  const messages = given.flatMap(({ line, named }, at) => {
+  const messages = given.flatMap(({ line, fields }, at) => {
     const body = bodies[at]
     if (!body || showsNothing(body)) return []
-    const person = people.get(named.contact_id ?? '')
+    const person = people.get(fields.contact?.id ?? '')
     const draft = {
       id: idAt(line.created_ms, undefined, 0),
       body: line.input.description!,
@@ -201,7 +202,7 @@ async function writeFresh(scope: Scope, given: Given[], prepared: Prepared): Pro
 }
 
 async function peopleOf({ sql, organization_id }: Scope, given: Given[]) {
-  const ids = given.flatMap(({ line, named }) => (line.input.description && named.contact_id) || [])
+  const ids = given.flatMap(({ line, fields }) => (line.input.description && fields.contact?.id) || [])
   if (ids.length === 0) return new Map<string, never>()
   const rows = await sql<{ id: string; name: string; email: string }[]>`
     select id, name, email from contacts where organization_id = ${organization_id} and id = any(${ids}::uuid[])`

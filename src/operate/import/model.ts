@@ -2,12 +2,11 @@
 import { type TSchema, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { isEmailAddress } from '../../base/address/email'
-import { MESSAGE_CHANNELS, MESSAGE_DIRECTIONS, ROLES, TICKET_PRIORITIES, TICKET_STATUSES } from '../../base/db/schema'
+import { MESSAGE_CHANNELS, MESSAGE_DIRECTIONS, ROLES } from '../../base/db/schema'
 import type { Fault } from '../../base/errors'
-import { externalIdInput } from '../../base/shapes/external-id'
 import { body, flag, nameInput, nullable, oneOf, optional, text } from '../../base/shapes/fields'
 import { currencyInput, rateInput } from '../../base/shapes/money'
-import { CustomInput } from '../../desk/custom/model'
+import { CHANGES, INPUTS } from '../../desk/tickets/ticket-fields'
 import { duration_minutes, WorkFields } from '../../desk/time-entries/model'
 import { judgeBody } from '../../http/request/validation-errors'
 
@@ -26,18 +25,28 @@ export const ImportedUser = body({
 })
 export type ImportedUser = typeof ImportedUser.static
 
+const {
+  subject,
+  status,
+  priority,
+  contact_id: _,
+  assignee_id: __,
+  label_ids: ___,
+  ...others
+} = { ...CHANGES, ...INPUTS }
+
+/** All that a create or a change takes, by keys. The order stays: an import knows a line again by the hash of it. */
 export const ImportedTicket = body({
-  subject: text({ min: 1, max: 255 }),
+  subject,
   description: optional(text({ max: 1_000_000, trim: false })),
   contact_id: nullable(key()),
-  status: optional(oneOf(TICKET_STATUSES, { code: 'INVALID_STATUS' })),
-  priority: optional(oneOf(TICKET_PRIORITIES, { code: 'INVALID_PRIORITY' })),
+  status,
+  priority,
   code: optional(text({ max: 64 })),
   company_id: optional(nullable(key())),
   assignee_id: optional(key()),
   label_ids: optional(Type.Array(key(), { maxItems: 1000, fault: 'must be a list of keys' })),
-  external_id: optional(externalIdInput),
-  custom: CustomInput,
+  ...others,
 })
 export type ImportedTicket = typeof ImportedTicket.static
 
