@@ -132,7 +132,7 @@ describe('direction:', () => {
       own().flatMap(({ from, to, names }) => (to === 'base/db/pool' && (names?.includes(name) ?? true) ? [from] : []))
     expect(takes('connection').sort()).toEqual(
       [
-        ...['cli', 'desk/deeds/deeds', 'main', 'operate/backup/export-organization', 'operate/doctor/open'],
+        ...['cli', 'main', 'operate/backup/export-organization', 'operate/doctor/open'],
         ...['operate/import/import-organization', 'operate/start/database'],
       ].sort(),
     )

@@ -19,6 +19,9 @@ const REQUEST_LIMITS: TimeLimits = { statement_ms: 30_000, idle_in_transaction_m
 /** How long requests wait for their places, and read. A client that waits longer has given up, or will. */
 const PLACE_LIMITS: PlaceLimits = { wait_ms: 10_000, most_ms: 10_000 }
 
+/** Deeds go on after their request: nobody waits for their place. */
+const DEED_WAIT_MS = 3_600_000
+
 /** Organizations and accounts whose connections are kept. */
 const KEPT_MOST = 1000
 
@@ -138,6 +141,21 @@ export function arrivingOf(organization_id: string): Connection {
 }
 
 /**
+ * The connection for the deeds of an organization that go on after their request: one at a time, of its share. It waits
+ * for locks as long as it needs.
+ */
+export function deedsOf(organization_id: string): Connection {
+  const ofShares = (shares: Shares) => [
+    { name: `deeds ${organization_id}`, most: 1 },
+    { name: organization_id, most: shares.all },
+  ]
+  return inPlaces(`deeds ${organization_id}`, organizationPool(organization_id), ofShares, {
+    limits: { lock_ms: 0 },
+    wait_ms: DEED_WAIT_MS,
+  })
+}
+
+/**
  * The connection for requests in no organization: those who sign in, and see to their account.
  * @param asker who asks, or from where: holds one connection at a time
  */
@@ -155,15 +173,20 @@ function organizationPool(organization_id: string): Connection {
 type Shares = NonNullable<ReturnType<typeof sharesOf>>
 
 /** Makes a connection that takes places of shares, or finds the one that was made under the name. */
-function inPlaces(name: string, whole: Connection, wanted: (shares: Shares) => Share[]): Connection {
+function inPlaces(
+  name: string,
+  whole: Connection,
+  wanted: (shares: Shares) => Share[],
+  { limits = {}, wait_ms = places.wait_ms }: { limits?: Partial<TimeLimits>; wait_ms?: number } = {},
+): Connection {
   const found = kept.get(name)
   if (found) return found
   const client = whole.sql as Client
   const shares = sharesOf(driverPool().options.max)
   const chosen = shares ? wanted(shares) : []
   // Without shares it is the pool by another name, under which transactions have the limits of requests.
-  const sql = shares ? placed(client, chosen, places) : new Proxy(client, {})
-  setOwnLimits(sql, chosen.some(({ reader }) => reader) ? { statement_ms: places.most_ms } : {})
+  const sql = shares ? placed(client, chosen, { ...places, wait_ms }) : new Proxy(client, {})
+  setOwnLimits(sql, chosen.some(({ reader }) => reader) ? { statement_ms: places.most_ms } : limits)
   const made = { db: openOrm(sql), sql }
   kept.set(name, made)
   return made

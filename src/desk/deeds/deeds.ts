@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inEach, readOfAll } from '../../base/db/all-organizations'
 import { newId } from '../../base/db/columns'
-import { connection } from '../../base/db/pool'
+import { deedsOf } from '../../base/db/pool'
 import type { DEED_KINDS } from '../../base/db/schema'
 import type { Connection } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
@@ -116,8 +116,7 @@ export function runDeed<T>(
 ): Promise<T> {
   const known = running.get(deed.id) as Promise<T> | undefined
   if (known) return known
-  const { db, sql } = connection()
-  const scope = { db, sql, organization_id, actor }
+  const scope = { ...deedsOf(organization_id), organization_id, actor }
   const renewal = setInterval(() => lease(scope, deed.id, LEASE).catch(() => {}), RENEW_MS)
   const run = work(scope, deed)
     .catch(async (error) => {

@@ -6,6 +6,7 @@ import postgres from 'postgres'
 import { type PlaceLimits, sharesOf } from '../../../src/base/db/places'
 import { accountsOf, closeDatabase, connectDatabase, connectionOf, readingOf } from '../../../src/base/db/pool'
 import { type Connection, transact } from '../../../src/base/db/transact'
+import { STEP } from '../../../src/desk/deeds/deeds'
 import { type Declarations, readDeclarations } from '../../../src/http/request/declarations'
 import { isDatabaseReady } from '../../../src/operate/start/database'
 import {
@@ -19,7 +20,7 @@ import {
 } from '../../support/api'
 import { isForCustomers } from '../../support/customers'
 import { pathWith, readEndpoints } from '../../support/endpoints'
-import { createTicket } from '../../support/factories'
+import { createContact, createTicket } from '../../support/factories'
 import { until } from '../../support/service'
 import { createWorld, fingerprint, goodBody, goodRaw, type World } from '../../support/world'
 
@@ -227,6 +228,33 @@ test('what reads behind POST holds the share of reads, and is ended like a read'
     await holder`rollback`
     await Promise.all(asked)
   }
+}, 60_000)
+
+test('deeds that go on after their request hold one connection of their organization in all', async () => {
+  await connectWith({})
+  const { sql } = connectionOf(greedy.id)
+  const contacts = await Promise.all(Array.from({ length: MANY }, () => createContact(greedy.agent)))
+  // A deed does all but the last ticket of each contact in the transaction that begins it.
+  await sql`
+    insert into tickets (organization_id, id, number, code, subject, contact_id)
+    select ${greedy.id}, gen_random_uuid(), row_number() over (), 'MANY-' || row_number() over (), 'Many', contact_id
+    from unnest(${contacts.map(({ id }) => id)}::uuid[]) as contact_id, generate_series(1, ${STEP + 1})`
+  await holder`begin`
+  await holder`
+    select from tickets where organization_id = ${greedy.id} and id in (
+      select max(id::text)::uuid from tickets where organization_id = ${greedy.id} group by contact_id
+    ) for update`
+  const deeds = contacts.map(({ id }) => greedy.agent.delete(`/contacts/${id}`))
+  const begun = async () => (await watcher<{ n: number }[]>`select count(*)::int as n from deeds`)[0]!.n
+  await until('all have begun', async () => (await begun()) === MANY)
+  await until('a deed waits for the lock', async () => (await waitingStatements()) > 0)
+  for (let time = 0; time < POOL; time++) {
+    expect((await other.agent.get('/contacts')).status).toBe(200)
+    expect((await greedy.agent.get('/companies')).status).toBe(200)
+  }
+  expect(await waitingStatements()).toBe(1)
+  await holder`rollback`
+  expect(statusesOf(await Promise.all(deeds))).toEqual([204])
 }, 60_000)
 
 test('every route whose body or query takes a dry run is declared as a read then, and so is every preview', () => {
