@@ -145,7 +145,8 @@ export async function workOff(
 }
 
 /**
- * Finds organizations with rows of a table that fulfil a condition, among so many of these rows.
+ * Finds organizations with rows of a table that fulfil a condition, among so many of these rows: the others are found
+ * once work has taken these.
  * @param condition of a row `t`; `own` says of another table, by its alias, that its rows are of the same organization
  * @param order the column in whose order an index has such rows
  */

@@ -1,5 +1,5 @@
 /** Repairs, cancels and removes deliveries, by timers. */
-import { withRows, workOff } from '../../base/db/all-organizations'
+import { type Find, workOff } from '../../base/db/all-organizations'
 import { type Old, sweep } from '../../base/db/sweep'
 import type { Connection, Fragment, Sql } from '../../base/db/transact'
 import { log } from '../../base/log'
@@ -30,10 +30,16 @@ export async function sweepDeliveries(connection: Connection, hold_days: number)
     sql`w.status = 'failed'`,
     sql`${is_parked} and t.queued_at < now() - ${hold_days} * interval '1 day'`,
   )
-  const ordered = withRows(sql, 'webhooks', () => sql`ordered and active and status = 'active' and deleted_at is null`)
-  await workOff(sql, ordered, (organization_id) => giveAllTurns(connection, organization_id))
+  await workOff(sql, findOrdered(sql), (organization_id) => giveAllTurns(connection, organization_id))
   if (released > 0) log.warn({ released }, 'deliveries waited although their webhook was active')
   if (cancelled + expired > 0) log.info({ cancelled, expired }, 'deliveries were cancelled')
+}
+
+/** Finds all organizations with ordered webhooks. */
+function findOrdered(sql: Sql): Find {
+  return (among) => sql`
+    select distinct organization_id from webhooks
+    where ordered and active and status = 'active' and deleted_at is null ${among()}`
 }
 
 /** Deliveries that wait in the outbox, and that no process attempts now. `webhook` is of `w`, `delivery` of `t`. */

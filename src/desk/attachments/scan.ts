@@ -4,7 +4,7 @@
  */
 import { LRUCache } from 'lru-cache'
 import { config } from '../../base/config'
-import { inEach, readOfAll, withRows } from '../../base/db/all-organizations'
+import { inEach, readOfAll } from '../../base/db/all-organizations'
 import type { SCANS } from '../../base/db/schema'
 import type { Connection } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
@@ -85,7 +85,8 @@ export async function scanPending(connection: Connection): Promise<void> {
   const run = { host: config.CLAMD_HOST, end_ms: performance.now() + RUN_MS, is_away: false }
   const found = await readOfAll(
     sql,
-    withRows(sql, 'attachments', () => sql`scan = 'pending'`),
+    (among) => sql<{ organization_id: string }[]>`
+      select distinct organization_id from attachments where scan = 'pending' ${among()}`,
   )
   await inEach(
     found.map(({ organization_id }) => organization_id),

@@ -129,6 +129,18 @@ describe('an upload', () => {
     expect((await desk.agent.get(`/attachments/${body.data.id}`)).body.data.scan).toBe('clean')
   })
 
+  test('does not wait behind many files of another organization that get no verdict', async () => {
+    const { sql } = connection()
+    await sql`
+      insert into attachments (organization_id, id, filename, content_type, size, digest, storage_key, scan)
+      select ${desk.id}, gen_random_uuid(), 'lost.txt', 'text/plain', 5, '', 'attachments/' || gen_random_uuid(), 'pending'
+      from generate_series(1, 10000)`
+    const waiting = await pendingFile(other.agent, 'hello')
+    await scanPending(connection())
+    await sql`delete from attachments where filename = 'lost.txt'`
+    expect((await other.agent.get(`/attachments/${waiting}`)).body.data.scan).toBe('clean')
+  }, 60_000)
+
   test('is not scanned without a scanner, and nothing waits for one that is gone', async () => {
     const waiting = await pendingFile(desk.agent, 'hello')
     using _ = withSettings({ CLAMD_HOST: undefined })
