@@ -439,6 +439,7 @@ create table inbound_messages (
   to_keys text[] default '{}'::text[] not null,
   spam_score real,
   spam_by text,
+  led_by text,
   constraint inbound_messages_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint inbound_messages_mailbox_fk FOREIGN KEY (organization_id, mailbox_id) REFERENCES mailboxes(organization_id, id) ON DELETE SET NULL (mailbox_id),
   constraint inbound_messages_outcome CHECK ((outcome = ANY (ARRAY['pending'::text, 'ticket'::text, 'message'::text, 'bounce'::text, 'duplicate'::text, 'own'::text, 'unmatched_bounce'::text, 'unparsed'::text, 'spam'::text]))),

@@ -82,7 +82,7 @@ async function eraseRows({ sql, organization_id }: Scope, rows: Row[]): Promise<
     where organization_id = ${organization_id} and inbound_message_id = any(${ids}::uuid[])`
   await sql`
     update inbound_messages set envelope_sender = '', remote_address = null, relay_address = null, helo = null,
-      authentication = null, recipients = '{}', from_keys = '{}', to_keys = '{}', email_message_id = null, from_name = null, from_email = null, subject = null,
+      authentication = null, recipients = '{}', from_keys = '{}', to_keys = '{}', email_message_id = null, led_by = null, from_name = null, from_email = null, subject = null,
       storage_key = null
     where organization_id = ${organization_id} and id = any(${ids}::uuid[])`
   await removeSoon(sql, rows)

@@ -19,6 +19,8 @@ export type Thread = {
   /** The ticket that the anchor names, which may have been merged into that one. */
   named_id: string
   rule: Rule
+  /** The Message-ID or code that led there; null for a signed address. */
+  led_by: string | null
   /** True when the sender belongs to the ticket; false when an anchor of ours is all that leads there. */
   is_known: boolean
   anchor: AnchorKind
@@ -167,8 +169,8 @@ async function byAnchor(scope: Scope, asked: ThreadQuestion[]): Promise<Found[]>
           and taken.message_id is not null
       )
     )
-    select distinct on (a.place) a.place, t.id as ticket_id, a.named_id, a.rule, is_customer or is_participant as is_known,
-      case when is_issued then 'issued' else 'foreign' end as anchor,
+    select distinct on (a.place) a.place, t.id as ticket_id, a.named_id, a.rule, a.email_message_id as led_by,
+      is_customer or is_participant as is_known, case when is_issued then 'issued' else 'foreign' end as anchor,
       case when a.rule <> 'message_id' then a.answered_id end as answered_id
     from anchors a join tickets t on t.organization_id = ${organization_id} and t.id = a.ticket_id
     ${relation(scope, sql`a`, sql`a.named_id`)}
@@ -190,7 +192,7 @@ async function byTag(scope: Scope, asked: ThreadQuestion[]): Promise<Found[]> {
   )
   if (wanted.length === 0) return []
   return sql<Found[]>`
-    select distinct on (g.place) g.place, t.id as ticket_id, n.id as named_id, 'reply_tag' as rule,
+    select distinct on (g.place) g.place, t.id as ticket_id, n.id as named_id, 'reply_tag' as rule, null as led_by,
       is_customer or is_participant as is_known, 'issued' as anchor, null as answered_id
     from json_to_recordset(${JSON.stringify(wanted)}::text::json)
       as g (place integer, position integer, ticket_id uuid, message_id uuid, sender_key text, sender_domains text[])
@@ -216,8 +218,8 @@ async function bySubjectCode(scope: Scope, asked: ThreadQuestion[]): Promise<Fou
     )
   if (wanted.length === 0) return []
   return sql<Found[]>`
-    select distinct on (g.place) g.place, t.id as ticket_id, n.id as named_id, 'subject_code' as rule, true as is_known,
-      'foreign' as anchor, null as answered_id
+    select distinct on (g.place) g.place, t.id as ticket_id, n.id as named_id, 'subject_code' as rule, g.code as led_by,
+      true as is_known, 'foreign' as anchor, null as answered_id
     from json_to_recordset(${JSON.stringify(wanted)}::text::json)
       as g (place integer, position integer, number integer, code text, sender_key text, sender_domains text[])
     join tickets n on n.organization_id = ${organization_id} and n.number = g.number and n.code = g.code

@@ -47,13 +47,13 @@ export async function writeOutcomes(scope: Scope, filed: FiledMail[], subscriber
     insertFingerprints(scope, [...duplicates, ...repeats.map(repeatOf)], sql`on conflict do nothing`),
     sql`
       with given as materialized (
-        select * from json_to_recordset(${JSON.stringify(rows)}::text::json) as x (id uuid, outcome text, rule text,
+        select * from json_to_recordset(${JSON.stringify(rows)}::text::json) as x (id uuid, outcome text, rule text, led_by text,
           email_message_id text, from_name text, from_email text, subject text, ticket_id uuid, message_id uuid,
           sender_verified boolean, authentication jsonb, named text[],
           from_keys text[], to_keys text[], spam_score real, spam_by text)
       )
       update inbound_messages i
-      set outcome = g.outcome, rule = g.rule, email_message_id = g.email_message_id, from_name = g.from_name,
+      set outcome = g.outcome, rule = g.rule, led_by = g.led_by, email_message_id = g.email_message_id, from_name = g.from_name,
         from_email = g.from_email, subject = g.subject, ticket_id = g.ticket_id, message_id = g.message_id,
         sender_verified = g.sender_verified, authentication = g.authentication, recipients = i.recipients || g.named,
         spam_score = coalesce(g.spam_score, i.spam_score), spam_by = coalesce(g.spam_by, i.spam_by), from_keys = i.from_keys || g.from_keys, to_keys = i.to_keys || g.to_keys
@@ -124,6 +124,7 @@ function rowOf({ mail, decision, about }: FiledMail) {
     from_list: headers.list !== null,
     outcome: decision.outcome,
     rule: 'rule' in decision ? decision.rule : null,
+    led_by: 'led_by' in decision ? decision.led_by : null,
     email_message_id: headers.message_id,
     from_name: sender?.name || null,
     from_email: sender?.email ?? null,

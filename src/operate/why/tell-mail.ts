@@ -1,6 +1,7 @@
 /** Tells what became of a mail that came to the service. */
 import type { SPAM_JUDGES } from '../../base/db/schema'
 import type { Connection } from '../../base/db/transact'
+import { readMessageId } from '../../desk/messages/anchors'
 import { type Found, listed, type Story, ticketWords } from './story'
 
 type Mail = {
@@ -16,6 +17,10 @@ type Mail = {
   storage_key: string | null
   outcome: string
   rule: string | null
+  /** The id or code that led to the ticket, and the message that has the id. */
+  led_by: string | null
+  led_to: string | null
+  sender_verified: boolean | null
   spam_score: number | null
   spam_by: (typeof SPAM_JUDGES)[number] | null
   code: string | null
@@ -34,8 +39,10 @@ export async function tellMail({ sql }: Connection, { organization_id, id }: Fou
   const [mail] = await sql<Mail[]>`
     select i.email_message_id, i.from_email, i.envelope_sender,
       case when i.recipients = '{}' then array[i.recipient] else i.recipients end as recipients, i.remote_address, i.helo,
-      i.tls, i.relay_address, i.received_at, i.storage_key, i.outcome, i.rule, i.spam_score, i.spam_by, t.code,
+      i.tls, i.relay_address, i.received_at, i.storage_key, i.outcome, i.rule, i.led_by, i.sender_verified, i.spam_score, i.spam_by, t.code,
       t.deleted_at is not null as is_deleted, i.message_id, m.created_at as filed_at, o.id is not null as has_job,
+      (select a.message_id from email_anchors a where a.organization_id = ${organization_id}
+        and a.email_message_id = i.led_by and a.ticket_id = i.ticket_id and a.message_id <> i.message_id limit 1) as led_to,
       coalesce(o.lease_until > now(), false) as is_leased, coalesce(o.attempts, 0) as attempts,
       case when o.run_at > now() and o.run_at < 'infinity' then o.run_at end as run_at
     from inbound_messages i
@@ -81,7 +88,7 @@ function hostWords({ remote_address, helo, tls, relay_address }: Host): string {
 }
 
 function outcomeEvents(id: string, mail: Mail): Story['events'] {
-  const { outcome, rule, filed_at, message_id } = mail
+  const { outcome, filed_at, message_id } = mail
   const ticket = ticketWords(mail)
   const gone = message_id !== null && filed_at === null ? ', and that message was removed since' : ''
   switch (outcome) {
@@ -89,7 +96,7 @@ function outcomeEvents(id: string, mail: Mail): Story['events'] {
       return [[null, pendingWords(id, mail)]]
     case 'ticket':
     case 'message':
-      return [[filed_at, `filed in ${ticket} (${outcome}, by the rule ${rule ?? 'of an older release'})${gone}`]]
+      return [[filed_at, `filed in ${ticket} (${outcome}, by the rule ${ruleWords(mail)}; ${proofWords(mail)})${gone}`]]
     case 'unparsed':
       return [[filed_at, `could not be parsed: filed in ${ticket} with the original attached${gone}`]]
     case 'bounce':
@@ -105,6 +112,20 @@ function outcomeEvents(id: string, mail: Mail): Story['events'] {
     default:
       return [[null, outcome]]
   }
+}
+
+/** Says which rule led to the ticket, by which id or code, and whose id that is. */
+function ruleWords({ rule, led_by, led_to }: Mail): string {
+  if (rule === null) return 'of an older release'
+  if (led_by === null) return rule
+  if (rule === 'subject_code') return `${rule}: ${led_by}`
+  const owner = readMessageId(led_by) ?? led_to
+  return `${rule}: <${led_by}>${owner === null ? '' : ` of the message ${owner}`}`
+}
+
+function proofWords({ sender_verified }: Mail): string {
+  if (sender_verified === null) return 'nobody could tell if From is true'
+  return sender_verified ? 'From is proven' : 'From is forged'
 }
 
 const HOLDERS: Record<(typeof SPAM_JUDGES)[number], string> = {

@@ -57,8 +57,12 @@ describe('mail that came', () => {
     )
     const title = (id: string) => shape(`Acme (ID): mail <${id}> from carla@customer.example to ${own.address}`)
     const [of_first, of_second] = [
-      [title(first), accepted, `  TIME  filed in ${code} (ticket, by the rule new)`],
-      [title(second), accepted, `  TIME  filed in ${code} (message, by the rule in_reply_to)`],
+      [title(first), accepted, `  TIME  filed in ${code} (ticket, by the rule new; nobody could tell if From is true)`],
+      [
+        title(second),
+        accepted,
+        `  TIME  filed in ${code} (message, by the rule in_reply_to: <${shape(first)}> of the message ID; nobody could tell if From is true)`,
+      ],
     ]
     expect(shapes(await why(`<${first}>`))).toEqual(of_first)
     expect(shapes(await why(second))).toEqual(of_second)
@@ -73,7 +77,7 @@ describe('mail that came', () => {
     const id = `${newId()}@customer.example`
     for (let n = 0; n < 2; n++) await deliver(desk.port, { to: own.address, raw: mailOf(id) })
     const lines = shapes(await why(id))
-    expect(lines[2]).toMatch(/filed in \S+ \(ticket, by the rule new\)/)
+    expect(lines[2]).toMatch(/filed in \S+ \(ticket, by the rule new; nobody could tell if From is true\)/)
     expect(lines[5]).toMatch(/^ {24}a copy of a mail that was filed before: nothing was filed$/)
   })
 

@@ -141,6 +141,8 @@ export const inbound_messages = distributedTable(
     size: bigint({ mode: 'number' }).notNull(),
     outcome: text({ enum: INBOUND_OUTCOMES }).notNull().default('pending'),
     rule: text({ enum: THREADING_RULES }),
+    /** The Message-ID or code that led to the ticket; null for other rules, and in rows of older releases. */
+    led_by: text(),
     ticket_id: uuid(),
     message_id: uuid(),
     /** Storage key of the raw bytes; null once the retention has removed them. */
