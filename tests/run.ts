@@ -65,7 +65,7 @@ const FOLDERS = {
   [RLS]: foldersOf('base/db/policed.test.ts client contract delivery desk http mail people'),
 }
 const LONG_DIR = path.join(import.meta.dirname, 'long')
-/** Long tests that measure memory or time: each runs alone. The others mostly wait, and run by fours. */
+/** Long tests that measure memory or time: each runs alone. The others mostly wait, and run by twos. */
 const MEASURED = ['memory', 'mail-load', 'outbox-fairness', 'import-kill', 'console-inbox']
 
 /** The slowest files begin first: none runs alone at the end. `--update-timings` measures them anew. */
@@ -257,7 +257,7 @@ function foldersOf(names: string): string[] {
   return names.split(' ').map((name) => `tests/${name}`)
 }
 
-/** The arguments of one run after the other: most files by fours, then those that are measured, each alone. */
+/** The arguments of one run after the other: most files by twos, then those that are measured, each alone. */
 function longRuns(names: string[]): string[][] {
   // Bun finds by itself only what is called *.test.ts.
   const files = fs.readdirSync(LONG_DIR).filter((file) => file.endsWith('.long.ts'))
@@ -265,7 +265,7 @@ function longRuns(names: string[]): string[][] {
   const pathsOf = (some: string[]) => some.map((file) => path.join(LONG_DIR, file))
   const measured = wanted.filter((file) => MEASURED.some((name) => file === `${name}.long.ts`))
   const others = wanted.filter((file) => !measured.includes(file))
-  return [['--parallel=4', TIMINGS, ...pathsOf(others)], pathsOf(measured)].filter((run) =>
+  return [['--parallel=2', TIMINGS, ...pathsOf(others)], pathsOf(measured)].filter((run) =>
     run.some((arg) => !arg.startsWith('-')),
   )
 }
