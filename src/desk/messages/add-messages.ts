@@ -15,29 +15,21 @@ export type AddedMessage = {
   ticket_id: string
   actor: EntryActor
   draft: DraftWithId
-  /**
-   * Its ticket, which the caller has locked; null for the first message of a ticket, which has its time and words
-   * already.
-   */
-  answered: { code: string; locked_at: string } | null
+  /** Its ticket, which the caller has locked. */
+  answered: { code: string; locked_at: string }
 }
 
 /**
- * Adds a message to each of several different tickets, which the caller's transaction has locked or created, with its
+ * Adds a message to each of several different tickets, which the caller's transaction has locked, with its
  * attachments, anchors, entry in the timeline and search words. The caller publishes.
  * @throws ATTACHMENT_NOT_FOUND
  */
 export async function addMessages(scope: Scope, messages: AddedMessage[]): Promise<void> {
   if (messages.length === 0) return
   const { sql, organization_id } = scope
-  const later = messages.flatMap(({ ticket_id, draft, answered }) => {
-    return answered ? { ticket_id, text: draft.text, ...answered } : []
-  })
+  const added = messages.map(({ ticket_id, draft, answered }) => ({ ticket_id, text: draft.text, ...answered }))
   await together([
-    insertMessages(
-      sql,
-      messages.map(({ ticket_id, draft }) => ({ organization_id, ticket_id, draft })),
-    ),
+    insertWhole(scope, messages),
     recordActivities(
       sql,
       messages.map(({ ticket_id, actor, draft }) => ({
@@ -47,13 +39,24 @@ export async function addMessages(scope: Scope, messages: AddedMessage[]): Promi
         entry: messageEntry(draft),
       })),
     ),
-    touchTickets(scope, later),
+    touchTickets(scope, added),
+    addEachToSearch(scope, added),
+  ])
+}
+
+/** Writes messages with their attachments and anchors. @throws ATTACHMENT_NOT_FOUND */
+export async function insertWhole(scope: Scope, messages: { ticket_id: string; draft: DraftWithId }[]): Promise<void> {
+  const { sql, organization_id } = scope
+  await together([
+    insertMessages(
+      sql,
+      messages.map(({ ticket_id, draft }) => ({ organization_id, ticket_id, draft })),
+    ),
     claimForEach(
       scope,
       messages.map(({ draft }) => ({ message_id: draft.id, given: draft.attachment_ids ?? [] })),
     ),
     addAnchors(scope, messages),
-    addEachToSearch(scope, later),
   ])
 }
 

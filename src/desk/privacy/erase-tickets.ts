@@ -5,7 +5,7 @@ import { withChangeTime } from '../../base/db/change-time'
 import { inTransaction, type Scope } from '../../base/scope'
 import { type NewEvent, publish } from '../../delivery/webhooks/publish'
 import { removeDrafts } from '../drafts/remove-drafts'
-import { newDocument, organizationNumber, rebuildSearch } from '../search/ticket-document'
+import { newDocument, organizationNumber, readForDocuments, rebuildSearch } from '../search/ticket-document'
 import { ERASED_COLUMNS } from '../tickets/ticket-fields'
 import { type Erased, eraseMessages } from './erase-messages'
 import { broughtFrom, saysAnything, walk, writtenOn } from './traces'
@@ -123,13 +123,11 @@ async function eraseFromMerged(scope: Scope, ids: string[], time: string): Promi
 async function eraseDocuments(scope: Scope, ids: string[]): Promise<void> {
   const { sql, organization_id } = scope
   const number = await organizationNumber(scope)
-  const tickets = await sql<{ id: string; code: string; facets: string[] }[]>`
-    select id, code, array_remove(array[status, priority, assignee_id::text], null) || array(
-      select l.label_id::text from ticket_labels l where l.organization_id = ${organization_id} and l.ticket_id = t.id
-    ) as facets
-    from tickets t where t.organization_id = ${organization_id} and t.id = any(${ids}::uuid[])`
+  const tickets = await readForDocuments(scope, ids)
   const documents = await Promise.all(
-    tickets.map(async ({ id, code, facets }) => ({ id, ...(await newDocument(number, code, '', '', facets)) })),
+    tickets.map(async (row) => {
+      return { id: row.id, ...(await newDocument(number, { ...row, subject: '', custom_words: null }, '')) }
+    }),
   )
   await sql`
     with given as materialized (

@@ -36,26 +36,37 @@ export async function organizationNumber({
   return row!.number
 }
 
-/** Properties of a ticket that comes by email. */
-const FACETS_OF_MAIL = ['open', 'normal']
+/** Columns of a ticket whose values are facets, as its labels are. The trigger `change_ticket_facets` has the same. */
+export const FACETS = ['status', 'priority', 'assignee_id', 'custom_words'] as const
 
-/**
- * Makes the document of a new ticket and its first message.
- * @param facets its status and priority, the ids of its assignee and labels, the words of its custom fields
- */
-export async function newDocument(
-  organization_number: number,
-  code: string,
-  subject: string,
-  text: string,
-  facets: string[] = FACETS_OF_MAIL,
-): Promise<SearchVector> {
-  const builder = startVector(prefixOf(organization_number, numberOf(code)), MAX_SIZE)
-  for (const facet of facets) builder.addFacet(facetWord(facet))
-  builder.addCode(code)
-  await builder.addText(subject)
+/** The columns of a ticket that its document is made of. */
+type DocumentRow = { code: string; subject: string; label_ids: string[] } & {
+  [Column in (typeof FACETS)[number]]: string | string[] | null
+}
+
+/** Makes the document of a ticket with a text, such as that of its first message. */
+export async function newDocument(organization_number: number, row: DocumentRow, text: string): Promise<SearchVector> {
+  const builder = await startDocument(organization_number, row)
   await builder.addText(text)
   return builder.finish()
+}
+
+async function startDocument(organization_number: number, row: DocumentRow) {
+  const builder = startVector(prefixOf(organization_number, numberOf(row.code)), MAX_SIZE)
+  const facets = [...FACETS.map((column) => row[column] ?? []), row.label_ids].flat()
+  for (const facet of facets) builder.addFacet(facetWord(facet))
+  builder.addCode(row.code)
+  await builder.addText(row.subject)
+  return builder
+}
+
+/** Reads what the documents of tickets are made of, beside their messages. */
+export async function readForDocuments({ sql, organization_id }: Scope, ids: string[]) {
+  return await sql<(DocumentRow & { id: string })[]>`
+    select id, code, subject, ${sql(FACETS)}, array(
+      select label_id from ticket_labels l where l.organization_id = ${organization_id} and l.ticket_id = t.id
+    ) as label_ids
+    from tickets t where organization_id = ${organization_id} and id = any(${ids}::uuid[])`
 }
 
 /** A text whose words are found with its ticket, which has this code. */
@@ -94,17 +105,8 @@ async function addWhatFits(scope: Scope, { ticket_id, code, text }: TicketText):
  */
 export async function rebuildSearch(scope: Scope, ticket_id: string): Promise<void> {
   const { sql, organization_id } = scope
-  const [ticket] = await sql<TicketOfDocument[]>`
-    select code, subject, status, priority, assignee_id, custom_words, array(
-      select label_id from ticket_labels l where l.organization_id = ${organization_id} and l.ticket_id = ${ticket_id}
-    ) as label_ids
-    from tickets where organization_id = ${organization_id} and id = ${ticket_id}`
-  const { code, subject, status, priority, assignee_id, custom_words, label_ids } = ticket!
-  const builder = startVector(prefixOf(await organizationNumber(scope), numberOf(code)), MAX_SIZE)
-  for (const facet of [status, priority, assignee_id ?? [], custom_words ?? [], label_ids].flat())
-    builder.addFacet(facetWord(facet))
-  builder.addCode(code)
-  await builder.addText(subject)
+  const [ticket] = await readForDocuments(scope, [ticket_id])
+  const builder = await startDocument(await organizationNumber(scope), ticket!)
   for await (const body of bodiesOf(scope, ticket_id)) {
     const { text } = await render(body, organization_id)
     if (!(await builder.addText(text))) break
@@ -114,16 +116,6 @@ export async function rebuildSearch(scope: Scope, ticket_id: string): Promise<vo
     insert into ticket_search (organization_id, ticket_id, document, size)
     values (${organization_id}, ${ticket_id}, ${vector}::tsvector, ${size})
     on conflict (organization_id, ticket_id) do update set document = excluded.document, size = excluded.size`
-}
-
-type TicketOfDocument = {
-  code: string
-  subject: string
-  status: string
-  priority: string
-  assignee_id: string | null
-  custom_words: string[] | null
-  label_ids: string[]
 }
 
 /** The number in a ticket's code. */

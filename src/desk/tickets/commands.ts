@@ -8,12 +8,12 @@ import { rebuildSearch } from '../search/ticket-document'
 import { recordActivity } from '../timeline/activity'
 import { stopTimersOfTicket } from '../timers/commands'
 import { activityOf, changesOf, eventsOf, labelChanges } from './changes'
-import { lockContacts } from './insert-tickets'
 import type { Ticket } from './model'
 import { lockTicket } from './queries'
 import { resolveUpdate, type TicketUpdate } from './references'
 import { fields, present, type TicketRow, withNames } from './row'
 import { columnsOf } from './ticket-fields'
+import { lockContacts } from './write-tickets'
 
 /**
  * Changes a ticket: the one way for PATCH, assign, unassign, labels and reopening by email. All of an update is applied

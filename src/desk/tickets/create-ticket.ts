@@ -2,7 +2,9 @@
  * Creates tickets. Requests that come at the same time share a transaction, which looks up what they name, takes their
  * numbers, and writes.
  */
-import { newId } from '../../base/db/columns'
+import { withChangeTime } from '../../base/db/change-time'
+import { newId, timeOfId, toInstant } from '../../base/db/columns'
+import { isOneOf } from '../../base/db/few-rows'
 import { isAway } from '../../base/db/violations'
 import { ApiError, unknownIds } from '../../base/errors'
 import { requireFree } from '../../base/external-ids'
@@ -11,24 +13,21 @@ import { turns } from '../../base/flow/turns'
 import { type RenderedBody, showsNothing } from '../../base/html/body'
 import { render } from '../../base/html/render'
 import { inTransaction, type Scope, together } from '../../base/scope'
+import { asIds } from '../../base/shapes/ids'
 import { currentTraceparent } from '../../base/tracing/trace'
-import { type NewEvent, publishEach } from '../../delivery/webhooks/publish'
+import { type NewEvent, publishEach, type Subscriber } from '../../delivery/webhooks/publish'
 import type { Custom } from '../custom/model'
 import { changedCustom } from '../custom/values'
 import { createdEvent } from '../messages/commands'
 import type { DraftWithId } from '../messages/draft'
+import { showNew } from '../messages/insert-messages'
+import type { Message } from '../messages/model'
 import { numberTaken, takeNumbers, takeNumbersInside } from './code'
-import {
-  documentsOf,
-  type Inserted,
-  insertedBy,
-  insertTickets,
-  lockNamed,
-  showInserted,
-  type TicketToInsert,
-} from './insert-tickets'
 import type { NewTicket, Ticket } from './model'
+import { getTicketSummary } from './queries'
 import { findReferences, type NewTicketReferences } from './references'
+import { newFields } from './ticket-fields'
+import { changedAt, type LockedRows, lockContacts, type TicketToWrite, writeTickets } from './write-tickets'
 
 /** A ticket with a longer description is written alone, so that the statement of many tickets stays small. */
 const SHARED_MOST_CHARACTERS = 20_000
@@ -42,7 +41,11 @@ const WAITING_MOST = 3
 type Body = RenderedBody & { body: string }
 
 /** A ticket that was asked for. */
-type Request = Pick<TicketToInsert, 'scope' | 'id' | 'traceparent'> & {
+type Request = {
+  scope: Scope
+  id: string
+  /** The trace of the request. */
+  traceparent: string | null
   input: NewTicket
   custom: Custom
   /** The description, as a message keeps it. */
@@ -51,10 +54,19 @@ type Request = Pick<TicketToInsert, 'scope' | 'id' | 'traceparent'> & {
   number?: number | undefined
 }
 
-/**
- * The outcome of a request: refused, or a ticket. It has no row when it was left out, or when its contact is missing.
- */
-type Outcome = ApiError | { ticket: TicketToInsert; row: Inserted | undefined }
+/** A ticket that is written for a request. */
+type Created = TicketToWrite & {
+  scope: Scope
+  /** As answers show it; undefined when its contact has got another company since it was looked up. */
+  shown: Ticket | undefined
+  /** The first message as answers show it. */
+  message: Message | undefined
+  subscribers: Subscriber[]
+  traceparent: string | null
+}
+
+/** The outcome of a request: refused, or a ticket; null when it was left out, or when its contact is missing. */
+type Outcome = ApiError | Created | null
 
 /**
  * Creates a ticket with its description as the first message.
@@ -72,8 +84,7 @@ export async function createTicket(scope: Scope, input: NewTicket): Promise<Tick
   if (is_long || is_named || scope.after_commit || scope.before_commit) return writeNow()
   const outcome = await writeShared(request)
   if (outcome instanceof ApiError) throw outcome
-  const { ticket, row } = outcome
-  return row ? showInserted(scope, ticket, row) : waitTurn(writeNow, scope.organization_id)
+  return outcome ? show(scope, outcome) : waitTurn(writeNow, scope.organization_id)
 }
 
 const waitTurn = turns(WAITING_MOST)
@@ -98,8 +109,7 @@ async function writeAll(requests: Request[]): Promise<Outcome[]> {
     write(scope, requests, true),
   )
   // Each request was listed with its ticket, and only if that is written.
-  for (const outcome of outcomes)
-    if (!(outcome instanceof ApiError) && outcome.row) outcome.ticket.scope.alongside?.added()
+  for (const outcome of outcomes) if (outcome && !(outcome instanceof ApiError)) outcome.scope.alongside?.added()
   return outcomes
 }
 
@@ -108,9 +118,8 @@ async function writeAlone(scope: Scope, request: Request): Promise<Ticket> {
   await requireFree(scope, 'tickets', request.input.external_id)
   const [outcome] = await write(scope, [request], false)
   if (outcome instanceof ApiError) throw outcome
-  const { ticket, row } = outcome!
-  if (!row) throw unknownIds('CONTACT_NOT_FOUND', '/contact_id', [ticket.references.contact.id])
-  return showInserted(scope, ticket, row)
+  if (!outcome) throw unknownIds('CONTACT_NOT_FOUND', '/contact_id', asIds([request.input.contact_id]))
+  return show(scope, outcome)
 }
 
 /**
@@ -131,21 +140,18 @@ async function write(shared: Scope, requests: Request[], is_shared: boolean): Pr
   const unnumbered = accepted.flatMap(({ request }) => (request.number === undefined ? request : []))
   await giveNumbers(shared, unnumbered, is_shared ? takeNumbers : takeNumbersInside)
   const locked = await lockNamed(shared, accepted, is_shared ? 'leave out' : 'wait')
-  const tickets = accepted.map(({ request, references }) => ticketOf(request, references, is_shared))
-  const rows = insertedBy(tickets, locked)
-  const documents = await documentsOf(tickets)
-  const { locked_at } = locked
-  await together([
-    insertTickets(shared, tickets, { inserted: rows, documents, locked_at }),
-    publishNew(shared, tickets, rows),
-  ]).catch((error) => {
+  const tickets = accepted.flatMap(({ request, references }) => ticketOf(request, references, locked, is_shared) ?? [])
+  await writeTickets(shared, tickets, () => publishNew(shared, tickets)).catch((error) => {
     const told = numberTaken(error)
     // Then all take new ones.
     if (told !== error) for (const { request } of accepted) request.number = undefined
     throw told
   })
-  const by_id = new Map(tickets.map((ticket) => [ticket.id, { ticket, row: rows.get(ticket.id) }]))
-  return requests.map(({ id }, index) => by_id.get(id) ?? (found[index] as ApiError))
+  const by_id = new Map(tickets.map((ticket) => [ticket.id, ticket]))
+  return requests.map(({ id }, index) => {
+    const references = found[index]!
+    return references instanceof ApiError ? references : (by_id.get(id) ?? null)
+  })
 }
 
 /** Gives numbers to requests that have none yet. */
@@ -155,41 +161,83 @@ async function giveNumbers({ organization_id }: Scope, requests: Request[], take
   for (const [index, request] of requests.entries()) request.number = first + index
 }
 
-function ticketOf(request: Request, references: NewTicketReferences, is_shared: boolean): TicketToInsert {
+/** @returns null for a ticket that names a row which is not locked */
+function ticketOf(request: Request, found: NewTicketReferences, locked: Locked, is_shared: boolean): Created | null {
   const { scope, id, number, traceparent, body, input, custom } = request
-  const { subject, priority = 'normal', external_id } = input
-  const audit_row = is_shared ? scope.alongside?.entry() : undefined
-  const message = body && draftOf(body, references.contact)
+  const { prefix, organization_number, subscribers, contact, company, assignee, labels } = found
+  const company_id = locked.contacts.get(contact.id)
+  if (company_id === undefined || labels.some((label) => !locked.labels.has(label.id))) return null
+  const { organization_id, actor } = scope
+  const code = `${prefix}-${number}`
+  const updated_at = changedAt(locked.locked_at, id)
+  const fields = newFields(input, { contact, company, assignee, labels, custom })
+  const times = { created_at: toInstant(timeOfId(id)), updated_at: toInstant(updated_at) }
+  const first = body && draftOf(body, contact)
+  const is_same = company_id === (company?.id ?? null)
   return {
-    scope,
-    id,
-    number: number!,
-    subject,
-    priority,
-    custom,
-    external_id,
-    references,
-    message,
-    audit_row,
-    traceparent,
+    ...{ scope, id, number: number!, code, updated_at, organization_number, actor, first, subscribers, traceparent },
+    fields: is_same ? fields : { ...fields, company: company_id ? { id: company_id } : null },
+    audit_row: is_shared ? scope.alongside?.entry() : undefined,
+    // In the order of `present`, so that both have one tag.
+    shown: is_same ? { id, code, ...fields, merged_into: null, split_from: null, ...times } : undefined,
+    message: first && showNew({ organization_id, draft: first }),
   }
 }
 
+/** The ticket as answers show it. */
+async function show(scope: Scope, { id, shown }: Created): Promise<Ticket> {
+  return shown ?? getTicketSummary(scope, id)
+}
+
 /** Publishes the events of new tickets, which were sent to the database before. */
-async function publishNew(shared: Scope, tickets: TicketToInsert[], rows: Map<string, Inserted>): Promise<void> {
-  const written = tickets.filter(({ id }) => rows.has(id))
-  const shown = await together(written.map((ticket) => showInserted(shared, ticket, rows.get(ticket.id)!)))
+async function publishNew(shared: Scope, tickets: Created[]): Promise<void> {
+  const shown = await together(tickets.map((ticket) => show(shared, ticket)))
   await publishEach(
     shared,
-    written.map(({ id, references: { subscribers }, traceparent }, index) => {
+    tickets.map(({ message, subscribers, traceparent }, index) => {
       const ticket = shown[index]!
       const events: NewEvent[] = [{ type: 'ticket.created', data: ticket }]
       if (ticket.assignee) events.push({ type: 'ticket.assigned', data: ticket })
-      const first = rows.get(id)!.message
-      if (first) events.push(createdEvent(first, ticket))
+      if (message) events.push(createdEvent(message, ticket))
       return { events, subscribers, traceparent }
     }),
   )
+}
+
+/** Rows that tickets name and that are locked for them: contacts with their companies, and labels. */
+type Locked = { contacts: Map<string, string | null>; labels: Set<string>; locked_at: string }
+
+/**
+ * Locks what tickets name, in the caller's transaction: their contacts, so that a company that a contact gets at the
+ * same time reaches these tickets too, and their labels as foreign keys do.
+ */
+async function lockNamed(
+  scope: Scope,
+  tickets: { references: NewTicketReferences }[],
+  locked_rows: LockedRows,
+): Promise<Locked> {
+  const contact_ids = new Set(tickets.map(({ references }) => references.contact.id))
+  const label_ids = new Set(tickets.flatMap(({ references }) => references.labels.map(({ id }) => id)))
+  const locks = together([
+    lockContacts(scope, [...contact_ids], locked_rows),
+    lockLabels(scope, [...label_ids], locked_rows),
+  ])
+  const [[contacts, labels], locked_at] = await withChangeTime(scope.sql, locks)
+  return { contacts, labels: new Set(labels), locked_at }
+}
+
+/** A ticket that may wait is left to its foreign keys: they refuse a label that was deleted meanwhile. */
+async function lockLabels(
+  { sql, organization_id }: Pick<Scope, 'sql' | 'organization_id'>,
+  ids: string[],
+  locked_rows: LockedRows,
+): Promise<string[]> {
+  if (ids.length === 0 || locked_rows === 'wait') return ids
+  const labels = await sql<{ id: string }[]>`
+    select id from labels
+    where organization_id = ${organization_id} and id ${isOneOf(sql, ids)}
+    for key share skip locked`
+  return labels.map(({ id }) => id)
 }
 
 /** @returns undefined for a description without text */

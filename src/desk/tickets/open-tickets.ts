@@ -1,16 +1,14 @@
 /** Opens tickets for conversations that begin by email or are split: as many statements for a hundred as for one. */
 import { withChangeTime } from '../../base/db/change-time'
-import { insertRows } from '../../base/db/insert-rows'
 import { DeadlockError } from '../../base/db/violations'
 import { type Scope, together } from '../../base/scope'
-import { addMessages } from '../messages/add-messages'
 import type { DraftWithId } from '../messages/draft'
-import { newDocument } from '../search/ticket-document'
-import { type EntryActor, recordActivities } from '../timeline/activity'
+import type { EntryActor } from '../timeline/activity'
 import { numberTaken, takeNumbersInside } from './code'
-import { changedAt, lockContacts } from './insert-tickets'
 import type { Ticket } from './model'
 import { fields, present, type TicketRow, withNames } from './row'
+import { newFields } from './ticket-fields'
+import { changedAt, lockContacts, writeTickets } from './write-tickets'
 
 export type OpenedTicket = {
   id: string
@@ -41,39 +39,25 @@ type Opened = { ticket: Ticket; locked_at: string }
  */
 export async function openTickets(scope: Scope, opened: OpenedTicket[]): Promise<Map<string, Opened>> {
   if (opened.length === 0) return new Map()
-  const { organization_id } = scope
   const [naming, first_number, [companies, locked_at]] = await together([
     findNaming(scope, opened),
-    takeNumbersInside(organization_id, opened.length),
+    takeNumbersInside(scope.organization_id, opened.length),
     withChangeTime(scope.sql, lockContactsOf(scope, opened)),
   ])
-  const rows = opened.map(({ id, subject, contact_id, mailbox_id, split_from_id }, index) => {
+  const named = { assignee: null, labels: [], custom: {} }
+  const written = opened.map(({ id, subject, contact_id, mailbox_id, actor, first, split_from_id }, index) => {
+    const { prefix, organization_number } = naming.get(contact_id)!
     const number = first_number + index
-    const code = `${naming.get(contact_id)!.prefix}-${number}`
-    const updated_at = changedAt(locked_at, id)
-    const company_id = contact_id && companies.get(contact_id)
-    const row = { organization_id, id, number, code, subject, contact_id, company_id, mailbox_id, updated_at }
-    return split_from_id ? { ...row, split_from_id } : row
+    const contact = contact_id === null ? null : { id: contact_id }
+    const company_id = companies.get(contact_id ?? '')
+    const company = company_id ? { id: company_id } : null
+    return {
+      ...{ id, number, code: `${prefix}-${number}`, fields: newFields({ subject }, { ...named, contact, company }) },
+      beside: { mailbox_id, ...(split_from_id && { split_from_id }) },
+      ...{ updated_at: changedAt(locked_at, id), organization_number, actor, first },
+    }
   })
-  const documents = opened.map(async ({ id: ticket_id, subject, contact_id, first }, index) => {
-    const { organization_number } = naming.get(contact_id)!
-    const { vector, size } = await newDocument(organization_number, rows[index]!.code, subject, first?.text ?? '')
-    return { organization_id, ticket_id, document: vector, size }
-  })
-  const entries = opened.map(({ id, actor }) => {
-    return { organization_id, ticket_id: id, actor, entry: { type: 'created', data: {} } as const }
-  })
-  const messages = opened.flatMap(({ id, actor, first }) =>
-    first ? { ticket_id: id, actor, draft: first, answered: null } : [],
-  )
-  const written = await Promise.all(documents)
-  const [, , , , tickets] = await together([
-    insertRows(scope.sql, 'tickets', rows),
-    insertRows(scope.sql, 'ticket_search', written),
-    recordActivities(scope.sql, entries),
-    addMessages(scope, messages),
-    readTickets(scope, opened),
-  ]).catch((error) => {
+  const tickets = await writeTickets(scope, written, () => readTickets(scope, opened)).catch((error) => {
     throw numberTaken(error)
   })
   return new Map(tickets.map((row) => [row.id, { ticket: present(row), locked_at }]))

@@ -57,7 +57,7 @@ export function recordActivity(scope: Scope, ticket_id: string, entries: Activit
 }
 
 /** An entry of one of several tickets, in the name of the person who did it. */
-export type TicketActivity = { organization_id: string; ticket_id: string; actor: EntryActor; entry: ActivityEntry }
+type TicketActivity = { organization_id: string; ticket_id: string; actor: EntryActor; entry: ActivityEntry }
 
 /** Adds entries to the timelines of several tickets, in the order given. */
 export async function recordActivities(sql: Sql, activities: TicketActivity[]): Promise<void> {

@@ -3,15 +3,13 @@ import { insertRows } from '../../base/db/insert-rows'
 import type { Fault } from '../../base/errors'
 import { type RenderedBody, showsNothing } from '../../base/html/body'
 import { render } from '../../base/html/render'
-import { type Scope, together } from '../../base/scope'
-import { wordsOfCustom } from '../../desk/custom/custom-words'
+import type { Scope } from '../../base/scope'
 import { changedCustom } from '../../desk/custom/values'
 import { holdLabels } from '../../desk/holds/holds'
-import { insertMessages } from '../../desk/messages/insert-messages'
-import { newDocument, organizationNumber, rebuildSearch } from '../../desk/search/ticket-document'
-import { lockContacts } from '../../desk/tickets/insert-tickets'
+import { organizationNumber, rebuildSearch } from '../../desk/search/ticket-document'
 import { columnsOf, newFields, type Written } from '../../desk/tickets/ticket-fields'
-import { recordActivities } from '../../desk/timeline/activity'
+import { lockContacts, type TicketToWrite, writeTickets } from '../../desk/tickets/write-tickets'
+import { type ActivityEntry, recordActivities } from '../../desk/timeline/activity'
 import type { Losses } from './fitting'
 import { idAt } from './key-hashes'
 import {
@@ -53,7 +51,7 @@ export const TICKETS: Kind<ImportedTicket> = {
   match: (scope, lines) => byExternalId(scope, 'tickets', lines),
   states: (scope, ids) => timesOf(scope, 'tickets', ids),
   stateOf: ({ updated_at }) => updated_at,
-  write: writeTickets,
+  write: writeLines,
 }
 
 /** Everything that a ticket names must have come; what was deleted here, and an agent who never came, is left out. */
@@ -91,7 +89,7 @@ async function prepareTickets(
   }
 }
 
-async function writeTickets(
+async function writeLines(
   scope: Scope,
   lines: Placed<ImportedTicket>[],
   find: Find,
@@ -105,9 +103,8 @@ async function writeTickets(
     const given = input.company_id && find('companies', input.company_id)
     const company = named(input.company_id === undefined ? companies.get(contact?.id ?? '') : given)
     const assignee = named(input.assignee_id && find('users', input.assignee_id))
-    const labels = [...new Set((input.label_ids ?? []).flatMap((key) => find('labels', key) ?? []))].map((id) => ({
-      id,
-    }))
+    const label_ids = new Set((input.label_ids ?? []).flatMap((key) => find('labels', key) ?? []))
+    const labels = [...label_ids].map((id) => ({ id }))
     return newFields(input, { contact, company, assignee, labels, custom: changedCustom({}, input.custom) })
   })
   const codes = await codesFor(
@@ -122,23 +119,13 @@ async function writeTickets(
     if (!line.is_new || !line.input.code || numberIn(line.input.code) === code.number) continue
     line.losses.left_out.push({ path: '/code', message: `is taken here, or has no number that can stay: ${code.code}` })
   }
-  await upsert(
-    scope,
-    'tickets',
-    given.map((one) => rowOf(scope, one)),
-    ['number', 'code'],
-  )
-  await writeLabels(scope, given)
-  const fresh = given.filter(({ line }) => line.is_new)
-  await writeFresh(scope, fresh, prepared)
-  for (const { line } of given) if (!line.is_new) await rebuildSearch(scope, line.id)
-  const { organization_id, actor } = scope
-  const entry = { type: 'imported', data: {} } as const
-  await recordActivities(
-    scope.sql,
-    lines.map(({ id: ticket_id }) => ({ organization_id, ticket_id, actor, entry })),
-  )
+  const [fresh, changed] = [true, false].map((is_new) => given.filter(({ line }) => line.is_new === is_new))
+  await writeFresh(scope, fresh!, prepared)
+  await writeChanged(scope, changed!)
 }
+
+/** Nobody hears of an import. */
+const ENTRY: ActivityEntry = { type: 'imported', data: {} }
 
 type Given = { line: Placed<ImportedTicket>; fields: Written; code: Code }
 
@@ -147,58 +134,52 @@ function named(id: string | null | undefined): { id: string } | null {
   return id ? { id } : null
 }
 
-function rowOf({ organization_id }: Scope, { line: { id, updated_at }, fields, code }: Given) {
-  return { organization_id, id, ...code, ...columnsOf(organization_id, fields), updated_at }
-}
-
-async function writeLabels(scope: Scope, given: Given[]): Promise<void> {
-  const { sql, organization_id } = scope
-  const rows = given.flatMap(({ line, fields }) =>
-    fields.labels.map(({ id: label_id }) => ({ organization_id, ticket_id: line.id, label_id })),
-  )
-  const changed = given.filter(({ line }) => !line.is_new)
+async function writeChanged(scope: Scope, given: Given[]): Promise<void> {
+  if (given.length === 0) return
+  const { sql, organization_id, actor } = scope
+  const rows = given.map(({ line: { id, updated_at }, fields, code }) => {
+    return { organization_id, id, ...code, ...columnsOf(organization_id, fields), updated_at }
+  })
+  await upsert(scope, 'tickets', rows, ['number', 'code'])
   // A label that puts a ticket on hold is taken off by admins only.
-  const kept = changed.length > 0 ? await holdLabels(scope) : []
-  for (const { line, fields } of changed) {
-    const stay = [...fields.labels.map(({ id }) => id), ...kept]
+  const kept = await holdLabels(scope)
+  for (const { line, fields } of given) {
+    const ids = fields.labels.map(({ id }) => id)
     await sql`
       delete from ticket_labels
       where organization_id = ${organization_id} and ticket_id = ${line.id}
-        and not label_id = any(${stay}::uuid[])`
+        and not label_id = any(${[...ids, ...kept]}::uuid[])`
+    const labels = ids.map((label_id) => ({ organization_id, ticket_id: line.id, label_id }))
+    await insertRows(sql, 'ticket_labels', labels, sql`on conflict do nothing`)
+    await rebuildSearch(scope, line.id)
   }
-  await insertRows(sql, 'ticket_labels', rows, sql`on conflict do nothing`)
+  const entries = given.map(({ line }) => ({ organization_id, ticket_id: line.id, actor, entry: ENTRY }))
+  await recordActivities(sql, entries)
 }
 
-/** Writes what only a new ticket needs: its search document, and its description as a message of the contact. */
+/** Writes new tickets, each with its description as a message of the contact. */
 async function writeFresh(scope: Scope, given: Given[], prepared: Prepared): Promise<void> {
-  const { sql, organization_id } = scope
-  const number = await organizationNumber(scope)
-  const bodies = given.map(({ line }) => prepared.get(line.keys[0]!) as RenderedBody | undefined)
-  const documents = await Promise.all(
-    given.map(async ({ line, fields: { status, priority, subject, assignee, labels, custom }, code }, at) => {
-      const words = wordsOfCustom(organization_id, custom) ?? []
-      const facets = [status, priority, assignee?.id ?? [], labels.map(({ id }) => id), words].flat()
-      const { vector, size } = await newDocument(number, code.code, subject, bodies[at]?.text ?? '', facets)
-      return { organization_id, ticket_id: line.id, document: vector, size }
-    }),
-  )
+  const organization_number = await organizationNumber(scope)
   const people = await peopleOf(scope, given)
-  const messages = given.flatMap(({ line, fields }, at) => {
-    const body = bodies[at]
-    if (!body || showsNothing(body)) return []
+  const tickets = given.map(({ line, fields, code }): TicketToWrite => {
+    const { id, updated_at, input } = line
+    const body = prepared.get(line.keys[0]!) as RenderedBody | undefined
     const person = people.get(fields.contact?.id ?? '')
-    const draft = {
+    const first = body && {
       id: idAt(line.created_ms, undefined, 0),
-      body: line.input.description!,
+      body: input.description!,
       ...body,
       is_internal: false,
       direction: 'inbound' as const,
       sender_name: person?.name ?? '',
       sender_email: person?.email ?? null,
     }
-    return [{ organization_id, ticket_id: line.id, draft }]
+    return {
+      ...{ id, ...code, fields, updated_at, organization_number, actor: scope.actor, entries: [ENTRY] },
+      first: first && !showsNothing(first) ? first : null,
+    }
   })
-  await together([insertRows(sql, 'ticket_search', documents), insertMessages(sql, messages)])
+  await writeTickets(scope, tickets, async () => {})
 }
 
 async function peopleOf({ sql, organization_id }: Scope, given: Given[]) {

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
+import { connection } from '../../../src/base/db/pool'
+import { FACETS, rebuildSearch } from '../../../src/desk/search/ticket-document'
 import { searchVector, toTsquery, wordsOf } from '../../../src/desk/search/words'
 import { type Client, createOrganization, startApi, stopApi } from '../../support/api'
 import { createLabel, createMessage, createTicket } from '../../support/factories'
@@ -14,6 +16,30 @@ async function search(client: Client, words: string, more = ''): Promise<string[
   expect(answer.body.meta.total).toBe(answer.body.data.length)
   return answer.body.data.map((ticket: { subject: string }) => ticket.subject)
 }
+
+test('a ticket whose facets change has the document that is made anew of it, and so has a new one', async () => {
+  const { agent, admin, scope } = await createOrganization()
+  const label = await createLabel(agent)
+  const [one, other] = await Promise.all([
+    createTicket(agent, { subject: 'Fire', priority: 'high', assignee_id: admin.user_id, custom: { floor: 2 } }),
+    createTicket(agent, { subject: 'Water', label_ids: [label.id], custom: { floor: 3 } }),
+  ])
+  await agent.patch(`/tickets/${other.id}`, { status: 'pending' })
+  const { sql } = connection()
+  const documentOf = async ({ id }: { id: string }) =>
+    (await sql`select document::text from ticket_search where ticket_id = ${id}`)[0]!.document as string
+  const isMadeAnew = async (ticket: { id: string }) => {
+    const kept = await documentOf(ticket)
+    await rebuildSearch(scope, ticket.id)
+    expect(kept).toBe(await documentOf(ticket))
+    return kept
+  }
+  const [first, second] = [await isMadeAnew(one), await isMadeAnew(other)]
+  await sql`
+    update tickets t set (${sql(FACETS)}) = (select ${sql(FACETS)} from tickets where id = ${other.id}) where id = ${one.id}`
+  expect(await isMadeAnew(one)).not.toBe(first)
+  expect(second).toContain('pending')
+})
 
 describe('a search', () => {
   test('finds words of the subject, of messages and of notes, all in one ticket', async () => {
