@@ -102,7 +102,7 @@ export async function resolveUpdate(scope: Scope, before: Ticket, update: Ticket
   const refusal = refusalOf([
     plain.status !== undefined && !isAllowed(before.status, plain.status) && forbidden(before.status, plain.status),
     contact_id !== undefined && !contact && unknown('CONTACT_NOT_FOUND', '/contact_id', [contact_id]),
-    contact_id !== undefined && before.contact !== null && before.contact.id !== contact?.id && HAS_CONTACT,
+    contact !== null && before.contact !== null && before.contact.id !== contact.id && HAS_CONTACT,
     unknownUser(assignee_id, assignee),
     unknownLabels(named, labels),
   ])
