@@ -125,6 +125,11 @@ describe('every route', () => {
     expect(endpoints.filter(({ path }) => /^\/(auth|api-keys)/.test(path)).every((one) => !takesKeys(one))).toBe(true)
   })
 
+  test('asks for a permission to read when it is a GET, else for one to write, but for previews', () => {
+    const odd = endpoints.filter((one) => takesKeys(one) && (one.method === 'GET') !== one.permission.endsWith(':read'))
+    expect(odd.map(({ name }) => name).sort()).toEqual(['POST /macros/{macro_id}/preview', 'POST /retention/preview'])
+  })
+
   test('without its permission is 403 and says which it is, whatever else the key may do', async () => {
     const open = endpoints.filter(takesKeys)
     expect(open.length).toBeGreaterThan(60)

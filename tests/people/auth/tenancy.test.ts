@@ -10,6 +10,7 @@ import {
 } from '../../support/api'
 import { isForCustomers } from '../../support/customers'
 import { type Endpoint, pathWith, readEndpoints, STREAM } from '../../support/endpoints'
+import { createTicket } from '../../support/factories'
 import { createWorld, fingerprint, goodBody, goodRaw, type World, type WorldId } from '../../support/world'
 
 /** A mark in every text of the other organization. */
@@ -160,6 +161,18 @@ describe('every route', () => {
       }
     })
     expect(tried).toBeGreaterThan(240)
+  })
+
+  test('about a ticket that is deleted is 404, and nothing is changed', async () => {
+    const { id } = await createTicket(own.agent)
+    await own.agent.delete(`/tickets/${id}`)
+    const about = endpoints.filter(({ path }) => path.startsWith('/tickets/{ticket_id}'))
+    expect(about.length).toBeGreaterThan(20)
+    await changesNothing(async () => {
+      for (const endpoint of about) {
+        expectError(endpoint, await call(own.admin, endpoint, { ...mine, ticket_id: id }), 404, /^TICKET_NOT_FOUND$/)
+      }
+    })
   })
 
   test('looks up the ids of the path before it judges the body', async () => {
