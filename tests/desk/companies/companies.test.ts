@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { createOrganization, startApi, stopApi } from '../../support/api'
+import { createOrganization, expectError, startApi, stopApi } from '../../support/api'
 import {
   activityOf,
   createCompany,
@@ -61,35 +61,40 @@ describe('creating', () => {
   })
 
   test.each([
-    [{}, 'VALIDATION_ERROR', '/name'],
+    [{ name: null }, 'VALIDATION_ERROR', '/name'],
     [{ name: ' ' }, 'VALIDATION_ERROR', '/name'],
     [{ name: 'n'.repeat(256) }, 'VALIDATION_ERROR', '/name'],
-    [{ name: 'A', domains: 'acme.com' }, 'INVALID_DOMAIN', '/domains'],
-    [{ name: 'A', domains: ['acme.com', 'nonsense'] }, 'INVALID_DOMAIN', '/domains/1'],
-    [{ name: 'A', domains: ['acme.com', 5] }, 'INVALID_DOMAIN', '/domains/1'],
-    [{ name: 'A', domains: [''] }, 'INVALID_DOMAIN', '/domains/0'],
-    [{ name: 'A', domains: [`${'a'.repeat(300)}.com`] }, 'INVALID_DOMAIN', '/domains/0'],
-    [{ name: 'A', domains: Array.from({ length: 21 }, (_, i) => `a${i}.com`) }, 'VALIDATION_ERROR', '/domains'],
-    [{ name: 'A', hourly_rate: -1 }, 'VALIDATION_ERROR', '/hourly_rate'],
-    [{ name: 'A', hourly_rate: 1_000_000.01 }, 'VALIDATION_ERROR', '/hourly_rate'],
-    [{ name: 'A', hourly_rate: 1.001 }, 'VALIDATION_ERROR', '/hourly_rate'],
-    [{ name: 'A', hourly_rate: 1e-7 }, 'VALIDATION_ERROR', '/hourly_rate'],
-    [{ name: 'A', hourly_rate: '100' }, 'VALIDATION_ERROR', '/hourly_rate'],
-    [{ name: 'A', currency: 'usd' }, 'VALIDATION_ERROR', '/currency'],
-    [{ name: 'A', currency: ' USD' }, 'VALIDATION_ERROR', '/currency'],
-    [{ name: 'A', currency: 'QQQ' }, 'VALIDATION_ERROR', '/currency'],
-    [{ name: 'A', ticket_prefix: 'acme' }, 'VALIDATION_ERROR', '/ticket_prefix'],
-    [{ name: 'A', ticket_prefix: '1A' }, 'VALIDATION_ERROR', '/ticket_prefix'],
-    [{ name: 'A', ticket_prefix: 'A'.repeat(11) }, 'VALIDATION_ERROR', '/ticket_prefix'],
-    [{ name: 'A', ticket_prefix: 'ACME-' }, 'VALIDATION_ERROR', '/ticket_prefix'],
-    [{ name: 'A', notes: 'n'.repeat(10_001) }, 'VALIDATION_ERROR', '/notes'],
-    [{ name: 'A', domains: ['nonsense'], hourly_rate: -1 }, 'INVALID_DOMAIN', '/domains/0'],
-  ])('a wrong field is refused: %j', async (body, code, path) => {
+    [{ domains: 'acme.com' }, 'INVALID_DOMAIN', '/domains'],
+    [{ domains: ['acme.com', 'nonsense'] }, 'INVALID_DOMAIN', '/domains/1'],
+    [{ domains: ['acme.com', 5] }, 'INVALID_DOMAIN', '/domains/1'],
+    [{ domains: [''] }, 'INVALID_DOMAIN', '/domains/0'],
+    [{ domains: [`${'a'.repeat(300)}.com`] }, 'INVALID_DOMAIN', '/domains/0'],
+    [{ domains: Array.from({ length: 21 }, (_, i) => `a${i}.com`) }, 'VALIDATION_ERROR', '/domains'],
+    [{ hourly_rate: -1 }, 'VALIDATION_ERROR', '/hourly_rate'],
+    [{ hourly_rate: 1_000_000.01 }, 'VALIDATION_ERROR', '/hourly_rate'],
+    [{ hourly_rate: 1.001 }, 'VALIDATION_ERROR', '/hourly_rate'],
+    [{ hourly_rate: 1e-7 }, 'VALIDATION_ERROR', '/hourly_rate'],
+    [{ currency: 'usd' }, 'VALIDATION_ERROR', '/currency'],
+    [{ currency: ' USD' }, 'VALIDATION_ERROR', '/currency'],
+    [{ currency: 'QQQ' }, 'VALIDATION_ERROR', '/currency'],
+    [{ ticket_prefix: 'acme' }, 'VALIDATION_ERROR', '/ticket_prefix'],
+    [{ ticket_prefix: '1A' }, 'VALIDATION_ERROR', '/ticket_prefix'],
+    [{ ticket_prefix: 'A'.repeat(11) }, 'VALIDATION_ERROR', '/ticket_prefix'],
+    [{ ticket_prefix: 'ACME-' }, 'VALIDATION_ERROR', '/ticket_prefix'],
+    [{ notes: 'n'.repeat(10_001) }, 'VALIDATION_ERROR', '/notes'],
+    [{ domains: ['nonsense'], hourly_rate: -1 }, 'INVALID_DOMAIN', '/domains/0'],
+  ])('a wrong field is refused: %j', async (fields, code, path) => {
     const { agent } = await createOrganization()
-    const answer = await agent.post('/companies', body)
-    expect([answer.status, answer.body.error.code]).toEqual([422, code])
-    expect(answer.body.error.details.errors[0].path).toBe(path)
-    expect((await agent.get('/companies')).body.meta.total).toBe(0)
+    const company = await createCompany(agent)
+    for (const answer of [
+      await agent.post('/companies', { name: 'A', ...fields }),
+      await agent.patch(`/companies/${company.id}`, { notes: 'new', ...fields }),
+    ]) {
+      expectError(answer, 422, code)
+      expect(answer.body.error.details.errors[0].path).toBe(path)
+    }
+    expect((await agent.get('/companies')).body.meta.total).toBe(1)
+    expect((await agent.get(`/companies/${company.id}`)).body.data).toEqual(company)
   })
 
   test('a company may have 20 domains', async () => {
@@ -160,20 +165,6 @@ describe('updating', () => {
     const nulls = { hourly_rate: null, currency: null, ticket_prefix: null, notes: null }
     const cleared = await agent.patch(path, { ...nulls, domains: [] })
     expect(cleared.body.data).toMatchObject({ ...nulls, currency: 'USD', domains: [] })
-  })
-
-  test.each([
-    [{ name: null }, 'VALIDATION_ERROR'],
-    [{ domains: null }, 'INVALID_DOMAIN'],
-    [{ domains: ['a b.com'] }, 'INVALID_DOMAIN'],
-    [{ hourly_rate: 'x' }, 'VALIDATION_ERROR'],
-    [{ currency: 'eur' }, 'VALIDATION_ERROR'],
-  ])('a wrong field is refused and nothing changes: %j', async (changes, code) => {
-    const { agent } = await createOrganization()
-    const company = await createCompany(agent)
-    const answer = await agent.patch(`/companies/${company.id}`, { notes: 'new', ...changes })
-    expect([answer.status, answer.body.error.code]).toEqual([422, code])
-    expect((await agent.get(`/companies/${company.id}`)).body.data).toEqual(company)
   })
 })
 

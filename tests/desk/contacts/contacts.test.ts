@@ -6,7 +6,7 @@ import { transact } from '../../../src/base/db/transact'
 import { inTransaction, type Scope } from '../../../src/base/scope'
 import { fold } from '../../../src/base/shapes/fold'
 import { findOrCreateContacts } from '../../../src/desk/contacts/senders'
-import { type Answer, createOrganization, startApi, stopApi } from '../../support/api'
+import { type Answer, createOrganization, expectError, startApi, stopApi } from '../../support/api'
 import {
   activityOf,
   createCompany,
@@ -77,27 +77,32 @@ describe('creating', () => {
   })
 
   test.each([
-    [{ email: 'a@b.com' }, 'VALIDATION_ERROR', '/name'],
-    [{ name: 'A' }, 'VALIDATION_ERROR', '/email'],
-    [{ name: ' ', email: 'a@b.com' }, 'VALIDATION_ERROR', '/name'],
-    [{ name: 'a'.repeat(256), email: 'a@b.com' }, 'VALIDATION_ERROR', '/name'],
-    [{ name: 5, email: 'a@b.com' }, 'VALIDATION_ERROR', '/name'],
-    [{ name: 'A', email: 'nonsense' }, 'INVALID_EMAIL', '/email'],
-    [{ name: 'A', email: '' }, 'INVALID_EMAIL', '/email'],
-    [{ name: 'A', email: 7 }, 'INVALID_EMAIL', '/email'],
-    [{ name: 'A', email: `a@${'b'.repeat(260)}.com` }, 'VALIDATION_ERROR', '/email'],
-    [{ name: 'A', email: 'a@b.com', phone: '1'.repeat(65) }, 'VALIDATION_ERROR', '/phone'],
-    [{ name: 'A', email: 'a@b.com', company_id: 7 }, 'VALIDATION_ERROR', '/company_id'],
-    [{ name: 'A', email: 'a@b.com', company_id: 'nonsense' }, 'COMPANY_NOT_FOUND', '/company_id'],
-    [{ name: 'A', email: 'a@b.com', company_id: NOBODY }, 'COMPANY_NOT_FOUND', '/company_id'],
-    [{ name: 'A', email: 'a@b.com', notes: 'n'.repeat(10_001) }, 'VALIDATION_ERROR', '/notes'],
+    [{ name: ' ' }, 'VALIDATION_ERROR', '/name'],
+    [{ name: null }, 'VALIDATION_ERROR', '/name'],
+    [{ name: 'a'.repeat(256) }, 'VALIDATION_ERROR', '/name'],
+    [{ email: 'nonsense' }, 'INVALID_EMAIL', '/email'],
+    [{ email: '' }, 'INVALID_EMAIL', '/email'],
+    [{ email: 7 }, 'INVALID_EMAIL', '/email'],
+    [{ email: `a@${'b'.repeat(260)}.com` }, 'VALIDATION_ERROR', '/email'],
+    [{ email: 'TAKEN@example.com' }, 'EMAIL_ALREADY_EXISTS', '/email'],
+    [{ phone: '1'.repeat(65) }, 'VALIDATION_ERROR', '/phone'],
+    [{ company_id: 'nonsense' }, 'COMPANY_NOT_FOUND', '/company_id'],
+    [{ company_id: '' }, 'COMPANY_NOT_FOUND', '/company_id'],
+    [{ notes: 'n'.repeat(10_001) }, 'VALIDATION_ERROR', '/notes'],
     [{ name: '', email: 'nonsense' }, 'VALIDATION_ERROR', '/name'],
-  ])('a wrong field is refused: %j', async (body, code, path) => {
+  ])('a wrong field is refused: %j', async (fields, code, path) => {
     const { agent } = await createOrganization()
-    const answer = await agent.post('/contacts', body)
-    expect([answer.status, answer.body.error.code]).toEqual([422, code])
-    expect(answer.body.error.details.errors[0].path).toBe(path)
-    expect((await agent.get('/contacts')).body.meta.total).toBe(0)
+    await createContact(agent, { email: 'taken@example.com' })
+    const contact = await createContact(agent)
+    for (const answer of [
+      await agent.post('/contacts', { name: 'A', email: 'a@b.com', ...fields }),
+      await agent.patch(`/contacts/${contact.id}`, { phone: '2', ...fields }),
+    ]) {
+      expectError(answer, 422, code)
+      expect(answer.body.error.details.errors[0].path).toBe(path)
+    }
+    expect((await agent.get('/contacts')).body.meta.total).toBe(2)
+    expect((await agent.get(`/contacts/${contact.id}`)).body.data).toEqual(contact)
   })
 
   test('fields as long as allowed are accepted, counted in code points', async () => {
@@ -125,11 +130,8 @@ describe('the company of a contact', () => {
   test('of another organization is never found', async () => {
     const { agent } = await createOrganization()
     const other = await createOrganization()
-    const company = await createCompany(other.agent, { domains: ['acme.com'] })
+    await createCompany(other.agent, { domains: ['acme.com'] })
     expect((await createContact(agent, { email: 'a@acme.com' })).company).toBeNull()
-    const answer = await agent.post('/contacts', { name: 'A', email: 'b@acme.com', company_id: company.id })
-    expect([answer.status, answer.body.error.code]).toEqual([422, 'COMPANY_NOT_FOUND'])
-    expect(answer.body.error.details.ids).toEqual([company.id])
   })
 
   test('is the given one, and none when null is given', async () => {
@@ -279,22 +281,6 @@ describe('updating', () => {
     })
     const cleared = await agent.patch(`/contacts/${contact.id}`, { phone: null, notes: null, company_id: null })
     expect(cleared.body.data).toMatchObject({ phone: null, notes: null, company: null, name: 'New' })
-  })
-
-  test.each([
-    [{ name: null }, 'VALIDATION_ERROR'],
-    [{ email: null }, 'INVALID_EMAIL'],
-    [{ email: 'nonsense' }, 'INVALID_EMAIL'],
-    [{ company_id: NOBODY }, 'COMPANY_NOT_FOUND'],
-    [{ company_id: '' }, 'COMPANY_NOT_FOUND'],
-    [{ email: 'TAKEN@example.com' }, 'EMAIL_ALREADY_EXISTS'],
-  ])('a wrong field is refused and nothing changes: %j', async (changes, code) => {
-    const { agent } = await createOrganization()
-    await createContact(agent, { email: 'taken@example.com' })
-    const contact = await createContact(agent)
-    const answer = await agent.patch(`/contacts/${contact.id}`, { phone: '2', ...changes })
-    expect([answer.status, answer.body.error.code]).toEqual([422, code])
-    expect((await agent.get(`/contacts/${contact.id}`)).body.data).toEqual(contact)
   })
 
   test('the case of its own email may change', async () => {

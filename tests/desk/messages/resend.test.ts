@@ -111,20 +111,6 @@ test('a repeated Idempotency-Key gets the first answer, and sends nothing more',
 })
 
 describe('it is refused', () => {
-  test('for others: another organization, a key without messages:write', async () => {
-    const sent = await refusedFor(() => true)
-    const other = await desk.createDesk()
-    expect((await resend(sent, other.admin)).body.error.code).toBe('TICKET_NOT_FOUND')
-    const foreign = await createTicket(other.agent)
-    const answer = await other.admin.post(`/tickets/${foreign.id}/messages/${sent.id}/resend`)
-    expect(answer.body.error.code).toBe('MESSAGE_NOT_FOUND')
-    const key = await createProgram(desk.admin, ['messages:read', 'tickets:write'])
-    const refused = await resend(sent, key)
-    expect([refused.status, refused.body.error.code]).toEqual([403, 'FORBIDDEN'])
-    expect((await read(sent)).email_status).toBe('failed')
-    expect(await resentOf(sent)).toEqual([])
-  })
-
   test.each([
     ['sent', async () => refusedFor(() => false)],
     ['a note', async () => refusedFor(() => false, { is_internal: true })],

@@ -15,8 +15,6 @@ import {
 beforeAll(() => startApi())
 afterAll(stopApi)
 
-const NOTHING = '01890000-0000-7000-8000-000000000000'
-
 test('an agent adds a participant, who is confirmed, with activity and without events', async () => {
   const { agent, scope } = await createOrganization()
   const ticket = await insertTicket(scope)
@@ -137,19 +135,6 @@ test('a participant of another ticket is PARTICIPANT_NOT_FOUND', async () => {
   const answer = await agent.delete(`/tickets/${ticket.id}/participants/${elsewhere.id}`)
   expect([answer.status, answer.body.error.code]).toEqual([404, 'PARTICIPANT_NOT_FOUND'])
   expect(await listed(scope, other.id)).toHaveLength(1)
-})
-
-test('participants of a deleted ticket are TICKET_NOT_FOUND', async () => {
-  const { agent, scope } = await createOrganization()
-  const { id } = await insertTicket(scope)
-  await scope.sql`update tickets set deleted_at = now() where id = ${id}`
-  for (const answer of [
-    await agent.get(`/tickets/${id}/participants`),
-    await agent.post(`/tickets/${id}/participants`, { email: 'bob@customer.example' }),
-    await agent.delete(`/tickets/${id}/participants/${NOTHING}`),
-  ]) {
-    expect([answer.status, answer.body.error.code]).toEqual([404, 'TICKET_NOT_FOUND'])
-  }
 })
 
 test('of those whom an email names, each takes part once; the contact and own mailboxes do not', async () => {

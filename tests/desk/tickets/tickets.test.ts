@@ -5,7 +5,7 @@ import { transact } from '../../../src/base/db/transact'
 import { inTransaction } from '../../../src/base/scope'
 import { updateTicket } from '../../../src/desk/tickets/commands'
 import { openTickets } from '../../../src/desk/tickets/open-tickets'
-import { createOrganization, type Organization, startApi, stopApi } from '../../support/api'
+import { createOrganization, expectError, type Organization, startApi, stopApi } from '../../support/api'
 import {
   createCompany,
   createContact,
@@ -113,22 +113,12 @@ describe('creating', () => {
   test.each([
     [{ subject: undefined }, 'VALIDATION_ERROR', '/subject'],
     [{ subject: ' ' }, 'VALIDATION_ERROR', '/subject'],
-    [{ subject: 7 }, 'VALIDATION_ERROR', '/subject'],
     [{ subject: null }, 'VALIDATION_ERROR', '/subject'],
-    [{ description: {} }, 'VALIDATION_ERROR', '/description'],
     [{ contact_id: undefined }, 'VALIDATION_ERROR', '/contact_id'],
-    [{ contact_id: null }, 'VALIDATION_ERROR', '/contact_id'],
-    [{ contact_id: 7 }, 'VALIDATION_ERROR', '/contact_id'],
-    [{ contact_id: NOBODY }, 'CONTACT_NOT_FOUND', '/contact_id'],
     [{ contact_id: 'carla' }, 'CONTACT_NOT_FOUND', '/contact_id'],
     [{ priority: 'asap' }, 'INVALID_PRIORITY', '/priority'],
-    [{ priority: 3 }, 'INVALID_PRIORITY', '/priority'],
-    [{ assignee_id: NOBODY }, 'USER_NOT_FOUND', '/assignee_id'],
     [{ assignee_id: 'alan' }, 'USER_NOT_FOUND', '/assignee_id'],
-    [{ assignee_id: 7 }, 'VALIDATION_ERROR', '/assignee_id'],
-    [{ label_ids: [NOBODY] }, 'LABEL_NOT_FOUND', '/label_ids'],
     [{ label_ids: ['red'] }, 'LABEL_NOT_FOUND', '/label_ids'],
-    [{ label_ids: 'red' }, 'VALIDATION_ERROR', '/label_ids'],
     [{ label_ids: [7] }, 'VALIDATION_ERROR', '/label_ids/0'],
   ])('%j is refused with %s', async (fields, code, path) => {
     const { agent, scope, contact_id } = await unchanged
@@ -294,16 +284,11 @@ describe('updating', () => {
 
   test.each([
     [{ subject: '' }, 'VALIDATION_ERROR', '/subject'],
-    [{ subject: null }, 'VALIDATION_ERROR', '/subject'],
     [{ status: 'done' }, 'INVALID_STATUS', '/status'],
     [{ status: null }, 'INVALID_STATUS', '/status'],
     [{ priority: 'asap' }, 'INVALID_PRIORITY', '/priority'],
     [{ priority: null }, 'INVALID_PRIORITY', '/priority'],
-    [{ assignee_id: NOBODY }, 'USER_NOT_FOUND', '/assignee_id'],
     [{ assignee_id: 'alan' }, 'USER_NOT_FOUND', '/assignee_id'],
-    [{ assignee_id: 7 }, 'VALIDATION_ERROR', '/assignee_id'],
-    [{ label_ids: [NOBODY] }, 'LABEL_NOT_FOUND', '/label_ids'],
-    [{ label_ids: null }, 'VALIDATION_ERROR', '/label_ids'],
   ])('%j is refused with %s and nothing changes', async (fields, code, path) => {
     const { agent, scope, ticket } = await unchanged
     const answer = await agent.patch(`/tickets/${ticket.id}`, { subject: 'New', priority: 'high', ...fields })
@@ -316,12 +301,11 @@ describe('updating', () => {
 
   test('an assignee must be an active member of the organization', async () => {
     const { agent, scope, addMember } = await createOrganization()
-    const other = await createOrganization()
     const ticket = await createTicket(agent)
     const [left, resting] = [await addMember('agent'), await addMember('agent')]
     await scope.sql`update memberships set removed_at = now() where user_id = ${left.user_id}`
     await scope.sql`update memberships set active = false where user_id = ${resting.user_id}`
-    for (const assignee_id of [left.user_id, resting.user_id, other.agent.user_id]) {
+    for (const assignee_id of [left.user_id, resting.user_id]) {
       for (const answer of [
         await agent.patch(`/tickets/${ticket.id}`, { assignee_id }),
         await agent.post(`/tickets/${ticket.id}/assign`, { assignee_id }),
@@ -380,14 +364,6 @@ describe('assigning', () => {
     expect(unassigned.status).toBe(200)
     expect(unassigned.body.data.assignee).toBeNull()
   })
-
-  test.each([[{}], [{ assignee_id: null }], [{ assignee_id: 7 }]])('assign refuses %j', async (body) => {
-    const { agent } = await createOrganization()
-    const ticket = await createTicket(agent)
-    const answer = await agent.post(`/tickets/${ticket.id}/assign`, body)
-    expect(answer.status).toBe(422)
-    expect(answer.body.error.code).toBe('VALIDATION_ERROR')
-  })
 })
 
 describe('labels of a ticket', () => {
@@ -414,26 +390,21 @@ describe('labels of a ticket', () => {
     expect(answer.body.data.labels.map((label: { id: string }) => label.id)).toEqual([a.id])
   })
 
-  test.each(['post', 'delete'] as const)('%s refuses what is no list of known labels', async (method) => {
-    const { agent } = await createOrganization()
-    const other = await createOrganization()
-    const label = await createLabel(agent)
-    const foreign = await createLabel(other.agent)
-    const ticket = await createTicket(agent, { label_ids: [label.id] })
-    const cases = [
-      [{}, 'VALIDATION_ERROR'],
-      [{ label_ids: 'x' }, 'VALIDATION_ERROR'],
-      [{ label_ids: Array(51).fill(label.id) }, 'VALIDATION_ERROR'],
-      [{ label_ids: [label.id, foreign.id] }, 'LABEL_NOT_FOUND'],
-      [{ label_ids: ['red'] }, 'LABEL_NOT_FOUND'],
-    ] as const
-    for (const [body, code] of cases) {
-      const answer = await agent[method](`/tickets/${ticket.id}/labels`, body)
-      expect(answer.status).toBe(422)
-      expect(answer.body.error.code).toBe(code)
-    }
-    expect((await agent.get('/tickets')).body.data[0].labels).toHaveLength(1)
-  })
+  test.each(['post', 'delete'] as const)(
+    '%s refuses an unknown label among known ones, and more than 50',
+    async (method) => {
+      const { agent } = await createOrganization()
+      const label = await createLabel(agent)
+      const ticket = await createTicket(agent, { label_ids: [label.id] })
+      for (const [label_ids, code] of [
+        [Array(51).fill(label.id), 'VALIDATION_ERROR'],
+        [[label.id, 'red'], 'LABEL_NOT_FOUND'],
+      ]) {
+        expectError(await agent[method](`/tickets/${ticket.id}/labels`, { label_ids }), 422, code as string)
+      }
+      expect((await agent.get('/tickets')).body.data[0].labels).toHaveLength(1)
+    },
+  )
 
   test('labels that are added at the same time are all there', async () => {
     const { agent, scope } = await createOrganization()
@@ -455,16 +426,10 @@ describe('deleting', () => {
     const { agent } = await createOrganization()
     const label = await createLabel(agent)
     const ticket = await createTicket(agent, { description: 'burns', label_ids: [label.id] })
-    const note = await createMessage(agent, ticket.id, { is_internal: true })
     await logTime(agent, ticket.id)
     const answer = await agent.delete(`/tickets/${ticket.id}`)
     expect(answer.status).toBe(204)
     expect(answer.text).toBe('')
-    for (const [method, path, body] of requestsOn(ticket.id, agent.user_id, label.id)) {
-      const refused = await agent.send(method, path, body)
-      expect([method, path, refused.status, refused.body?.error.code]).toEqual([method, path, 404, 'TICKET_NOT_FOUND'])
-    }
-    expect((await agent.get(`/tickets/${ticket.id}/messages/${note.id}`)).status).toBe(404)
     for (const query of ['', '?search=burns', `?search=${ticket.code}`, `?label_ids=${label.id}`, '?status=open']) {
       expect((await agent.get(`/tickets${query}`)).body).toMatchObject({ data: [], meta: { total: 0 } })
     }
@@ -565,25 +530,6 @@ describe('events', () => {
     ])
   })
 })
-
-type Request = ['GET' | 'POST' | 'PATCH' | 'DELETE', string, unknown?]
-
-/** Every endpoint below a ticket, with a body that it takes. */
-function requestsOn(id: string, user_id: string, label_id: string): Request[] {
-  return [
-    ['GET', `/tickets/${id}`],
-    ['PATCH', `/tickets/${id}`, { subject: 'New' }],
-    ['POST', `/tickets/${id}/labels`, { label_ids: [label_id] }],
-    ['DELETE', `/tickets/${id}/labels`, { label_ids: [label_id] }],
-    ['POST', `/tickets/${id}/assign`, { assignee_id: user_id }],
-    ['POST', `/tickets/${id}/unassign`],
-    ['GET', `/tickets/${id}/activity`],
-    ['GET', `/tickets/${id}/messages`],
-    ['POST', `/tickets/${id}/messages`, { body: 'Hello' }],
-    ['POST', `/tickets/${id}/time-entries`, { duration_minutes: 5 }],
-    ['DELETE', `/tickets/${id}`],
-  ]
-}
 
 async function withEvents(create: (organization: Organization) => Promise<{ id: string }>) {
   const organization = await createOrganization()

@@ -6,7 +6,7 @@ import { newId } from '../../../src/base/db/columns'
 import { inTransaction, type Scope } from '../../../src/base/scope'
 import { exportTimeEntries } from '../../../src/desk/time-entries/export'
 import { FEW_ENTRIES, timeEntriesOfTicket } from '../../../src/desk/time-entries/queries'
-import { api, createOrganization, startApi, stopApi } from '../../support/api'
+import { api, createOrganization, expectError, startApi, stopApi } from '../../support/api'
 import { untilBlocked } from '../../support/drain-processes'
 import { activityOf, createCompany, hearEvents, insertTicketOf, logTime, writtenEvents } from '../../support/factories'
 import { withSettings } from '../../support/settings'
@@ -119,42 +119,40 @@ describe('logging', () => {
   })
 
   test.each([
-    [{}, 'VALIDATION_ERROR', '/duration_minutes'],
-    [{ duration_minutes: null }, 'VALIDATION_ERROR', '/duration_minutes'],
     [{ duration_minutes: 0 }, 'INVALID_DURATION', '/duration_minutes'],
     [{ duration_minutes: -5 }, 'INVALID_DURATION', '/duration_minutes'],
     [{ duration_minutes: 1.5 }, 'INVALID_DURATION', '/duration_minutes'],
     [{ duration_minutes: '60' }, 'INVALID_DURATION', '/duration_minutes'],
-    [{ duration_minutes: true }, 'INVALID_DURATION', '/duration_minutes'],
     [{ duration_minutes: 525_601 }, 'INVALID_DURATION', '/duration_minutes'],
-    [{ duration_minutes: 1, description: 'd'.repeat(10_001) }, 'VALIDATION_ERROR', '/description'],
-    [{ duration_minutes: 1, billable: 'true' }, 'VALIDATION_ERROR', '/billable'],
-    [{ duration_minutes: 1, date: '2026-02-30' }, 'VALIDATION_ERROR', '/date'],
-    [{ duration_minutes: 1, date: '2026-01-31T00:00:00Z' }, 'VALIDATION_ERROR', '/date'],
-    [{ duration_minutes: 1, date: '31.01.2026' }, 'VALIDATION_ERROR', '/date'],
-    [{ duration_minutes: 1, date: '0000-01-01' }, 'VALIDATION_ERROR', '/date'],
-    [{ duration_minutes: 1, date: 20260131 }, 'VALIDATION_ERROR', '/date'],
-    [{ duration_minutes: 1, rate: -1 }, 'VALIDATION_ERROR', '/rate'],
-    [{ duration_minutes: 1, rate: 1.234 }, 'VALIDATION_ERROR', '/rate'],
-    [{ duration_minutes: 1, rate: 1_000_001 }, 'VALIDATION_ERROR', '/rate'],
+    [{ description: 'd'.repeat(10_001) }, 'VALIDATION_ERROR', '/description'],
+    [{ date: '2026-02-30' }, 'VALIDATION_ERROR', '/date'],
+    [{ date: '2026-01-31T00:00:00Z' }, 'VALIDATION_ERROR', '/date'],
+    [{ date: '31.01.2026' }, 'VALIDATION_ERROR', '/date'],
+    [{ date: '0000-01-01' }, 'VALIDATION_ERROR', '/date'],
+    [{ rate: -1 }, 'VALIDATION_ERROR', '/rate'],
+    [{ rate: 1.234 }, 'VALIDATION_ERROR', '/rate'],
+    [{ rate: 1_000_001 }, 'VALIDATION_ERROR', '/rate'],
     [{ duration_minutes: 0, rate: -1 }, 'INVALID_DURATION', '/duration_minutes'],
-  ])('a wrong field is refused: %j', async (body, code, path) => {
+  ])('a wrong field is refused: %j', async (fields, code, path) => {
     const { agent, scope } = await createOrganization()
     const ticket = await ticketIn(scope)
-    const answer = await agent.post(`/tickets/${ticket.id}/time-entries`, body)
-    expect([answer.status, answer.body.error.code]).toEqual([422, code])
-    expect(answer.body.error.details.errors[0].path).toBe(path)
-    expect((await agent.get('/time-entries')).body.meta.total).toBe(0)
+    const entry = await logTime(agent, ticket.id)
+    for (const answer of [
+      await agent.post(`/tickets/${ticket.id}/time-entries`, { duration_minutes: 1, ...fields }),
+      await agent.patch(`/time-entries/${entry.id}`, { description: 'new', ...fields }),
+    ]) {
+      expectError(answer, 422, code)
+      expect(answer.body.error.details.errors[0].path).toBe(path)
+    }
+    expect((await agent.get('/time-entries')).body.data).toEqual([entry])
   })
 
-  test('time stays when its ticket is deleted, but none can be added', async () => {
+  test('time stays when its ticket is deleted', async () => {
     const { agent, scope } = await createOrganization()
     const company = await createCompany(agent)
     const ticket = await ticketIn(scope, company.id)
     const entry = await logTime(agent, ticket.id, { rate: 60 })
     await scope.sql`update tickets set deleted_at = now() where id = ${ticket.id}`
-    const refused = await agent.post(`/tickets/${ticket.id}/time-entries`, { duration_minutes: 5 })
-    expect([refused.status, refused.body.error.code]).toEqual([404, 'TICKET_NOT_FOUND'])
     expect((await agent.get('/time-entries')).body.data).toEqual([entry])
     expect((await agent.get(`/time-entries/${entry.id}`)).body.data.ticket).toEqual(ticket)
     expect((await agent.get('/time-entries/summary')).body.data).toMatchObject([
@@ -298,22 +296,6 @@ describe('updating', () => {
       const changed = await agent.patch(`/time-entries/${entry.id}`, { rate: 60 })
       expect(changed.body.data).toMatchObject({ rate: 60, currency })
     }
-  })
-
-  test.each([
-    [{ duration_minutes: 0 }, 'INVALID_DURATION'],
-    [{ duration_minutes: null }, 'INVALID_DURATION'],
-    [{ billable: null }, 'VALIDATION_ERROR'],
-    [{ rate: null }, 'VALIDATION_ERROR'],
-    [{ date: null }, 'VALIDATION_ERROR'],
-    [{ date: 'x' }, 'VALIDATION_ERROR'],
-    [{ date: '0000-12-31' }, 'VALIDATION_ERROR'],
-  ])('a wrong field is refused and nothing changes: %j', async (changes, code) => {
-    const { agent, scope } = await createOrganization()
-    const entry = await logTime(agent, (await ticketIn(scope)).id)
-    const answer = await agent.patch(`/time-entries/${entry.id}`, { description: 'new', ...changes })
-    expect([answer.status, answer.body.error.code]).toEqual([422, code])
-    expect((await agent.get(`/time-entries/${entry.id}`)).body.data).toEqual(entry)
   })
 
   test('an agent changes only their own entries, an admin those of all', async () => {

