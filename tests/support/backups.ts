@@ -3,7 +3,7 @@ import { spyOn } from 'bun:test'
 import { spawn } from 'node:child_process'
 import path from 'node:path'
 import postgres from 'postgres'
-import { type Config, readConfig } from '../../src/base/config'
+import { type Config, config, readConfig } from '../../src/base/config'
 import { useSecrets } from '../../src/base/secrets'
 import { runOnServer, withDatabase } from './on-server'
 import { withSettings } from './settings'
@@ -12,14 +12,15 @@ const CLI = path.join(import.meta.dirname, '../../src/cli.ts')
 
 export type Ended = { code: number | null; stdout: string; stderr: string }
 
-/** Starts a command of the operator. @param env its settings */
-export function startCli(args: string[], env: Record<string, string>) {
+/** Starts a command of the operator. @param env its settings @param input what it may read */
+export function startCli(args: string[], env: Record<string, string>, input = '') {
   const { PATH, HOME, TMPDIR } = process.env
   const child = spawn(process.execPath, [CLI, ...args], {
     cwd: path.dirname(CLI),
     env: { PATH, HOME, TMPDIR, LOG_LEVEL: 'warn', ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: 'pipe',
   })
+  child.stdin.end(input)
   const output = { stdout: '', stderr: '' }
   child.stdout.on('data', (chunk) => (output.stdout += chunk))
   child.stderr.on('data', (chunk) => (output.stderr += chunk))
@@ -28,8 +29,16 @@ export function startCli(args: string[], env: Record<string, string>) {
 }
 
 /** Runs a command of the operator to its end. */
-export function runCli(args: string[], env: Record<string, string>): Promise<Ended> {
-  return startCli(args, env).ended
+export function runCli(args: string[], env: Record<string, string>, input?: string): Promise<Ended> {
+  return startCli(args, env, input).ended
+}
+
+/** Runs a command on a database that prints one JSON value a line. @param more settings */
+export async function runOn(url: string, args: string[], more: Record<string, string> = {}, input?: string) {
+  const own = { DATABASE_URL: url, SECRET_KEY: 'a secret key that only tests use', DATA_DIR: config.DATA_DIR }
+  const { stdout, ...ended } = await runCli(args, { ...(process.env as typeof more), ...own, ...more }, input)
+  const lines = stdout.split('\n').filter(Boolean)
+  return { ...ended, lines: lines.map((line) => JSON.parse(line)) }
 }
 
 /**
