@@ -1,11 +1,8 @@
 /** The operator's command for API keys, run as a separate process beside a service on the same database. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { spawn } from 'node:child_process'
-import path from 'node:path'
 import { clientWithKey, createOrganization, startApi, stopApi } from '../../support/api'
+import { runOn } from '../../support/backups'
 import type { TestDatabase } from '../../support/database'
-
-const CLI = path.join(import.meta.dir, '../../../src/cli.ts')
 
 let database: TestDatabase
 
@@ -17,10 +14,9 @@ afterAll(stopApi)
 test('the command prints the key once, as one line of JSON', async () => {
   const { id, admin } = await createOrganization()
   const words = ['--permissions', 'labels:write, contacts:read', '--networks', '127.0.0.0/8,::1']
-  const { code, stdout, stderr } = await create('--organization', id, '--name', 'Night job', ...words)
-  expect([code, stderr]).toEqual([0, ''])
-  expect(stdout.trimEnd().split('\n')).toHaveLength(1)
-  const made = JSON.parse(stdout)
+  const { code, lines, stderr } = await create('--organization', id, '--name', 'Night job', ...words)
+  expect([code, lines.length, stderr]).toEqual([0, 1, ''])
+  const [made] = lines
   expect(made).toEqual({
     id: expect.any(String),
     name: 'Night job',
@@ -54,19 +50,11 @@ test.each([
 ])('with %p it makes none and says why', async (options, fault) => {
   const { id, admin } = await createOrganization()
   const organization = fault.startsWith('--organization') ? [] : ['--organization', id]
-  const { code, stdout, stderr } = await create(...organization, ...options)
-  expect([code, stdout, stderr]).toEqual([1, '', expect.stringContaining(fault)])
+  const { code, lines, stderr } = await create(...organization, ...options)
+  expect([code, lines, stderr]).toEqual([1, [], expect.stringContaining(fault)])
   expect((await admin.get('/api-keys')).body.data).toEqual([])
 })
 
-async function create(...options: string[]) {
-  const child = spawn(process.execPath, ['--no-orphans', CLI, 'api-key', 'create', ...options], {
-    env: { ...process.env, DATABASE_URL: database.url, SECRET_KEY: 'a secret key that only tests use' },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  const output = { stdout: '', stderr: '' }
-  child.stdout.on('data', (chunk) => (output.stdout += chunk))
-  child.stderr.on('data', (chunk) => (output.stderr += chunk))
-  const code = await new Promise((resolve) => child.once('close', resolve))
-  return { code, ...output }
+function create(...options: string[]) {
+  return runOn(database.url, ['api-key', 'create', ...options])
 }

@@ -9,8 +9,8 @@ import { setPassword } from '../../../src/people/auth/commands'
 import { noteRefusedSignIn } from '../../../src/people/auth/refused-sign-ins'
 import { renewLinks } from '../../../src/people/invitations/commands'
 import { createOrganization, PASSWORD, signIn, startApi, stopApi, stranger } from '../../support/api'
+import { operatorServer } from '../../support/letters'
 import { until } from '../../support/service'
-import { withSettings } from '../../support/settings'
 
 beforeAll(() => startApi())
 afterAll(stopApi)
@@ -151,10 +151,7 @@ test('a new password and a new name are listed, and no password', async () => {
 })
 
 test('an invitation is listed with what followed, and never its token', async () => {
-  const settings = withSettings({
-    SYSTEM_SMTP_URL: 'smtp://127.0.0.1:1',
-    SYSTEM_MAIL_FROM: { name: 'Desk', address: 'desk@operator.example' },
-  })
+  const settings = operatorServer()
   const { admin } = await createOrganization()
   const invite = async () => {
     const email = `carol.${newId()}@b.example`

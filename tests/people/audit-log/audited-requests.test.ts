@@ -3,8 +3,9 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Permission, rolesThatMay } from '../../../src/http/request/permissions'
 import { api, type Client, createOrganization, type Organization, PASSWORD, startApi, stopApi } from '../../support/api'
 import { type Endpoint, pathWith, readEndpoints } from '../../support/endpoints'
+import { operatorServer } from '../../support/letters'
 import { enableSecondFactor } from '../../support/second-factor'
-import { type ChangedSettings, withSettings } from '../../support/settings'
+import type { ChangedSettings } from '../../support/settings'
 import { createWorld, goodBody, goodRaw, type World } from '../../support/world'
 
 /** In the order in which they are made; null: it changes nothing that the log lists. */
@@ -73,10 +74,7 @@ beforeAll(async () => {
   endpoints = await readEndpoints()
   organization = await createOrganization()
   world = await createWorld(organization)
-  settings = withSettings({
-    SYSTEM_SMTP_URL: 'smtp://127.0.0.1:1',
-    SYSTEM_MAIL_FROM: { name: 'Desk', address: 'desk@operator.example' },
-  })
+  settings = operatorServer()
   const invited = await organization.admin.post('/users', { email: 'carol@b.example', name: 'Carol' })
   users['POST /users/{user_id}/invite'] = invited.body.data.id
   const member = await organization.addMember('agent')

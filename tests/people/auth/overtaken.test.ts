@@ -16,10 +16,9 @@ import {
   stranger,
 } from '../../support/api'
 import { type StartedDesk, startDesk } from '../../support/desk'
-import { lastLetterTo } from '../../support/letters'
+import { nextToken, operatorServer } from '../../support/letters'
 import { drain } from '../../support/mail'
 import { ORIGIN, overtake } from '../../support/overtaking'
-import { withSettings } from '../../support/settings'
 
 let desk: StartedDesk
 let organization: Organization
@@ -51,7 +50,7 @@ describe('a sign-in whose password was right', () => {
   })
 
   test('fails when a link sets another password before it ends', async () => {
-    using _ = operatorServer()
+    using _ = operatorServer(desk.sink)
     const token = await linkFor(email)
     const change = (inner: Connection) => resetPassword(inner, { token, new_password: NEW }, ORIGIN)
     expectError(await overtake(change, login), 401, 'INVALID_CREDENTIALS')
@@ -100,7 +99,7 @@ describe('a change of the own account', () => {
 
 describe('a link for a new password', () => {
   test('sets one password when it is used twice at once', async () => {
-    using _ = operatorServer()
+    using _ = operatorServer(desk.sink)
     const token = await linkFor(email)
     const answer = await overtake(
       (inner) => resetPassword(inner, { token, new_password: NEW }, ORIGIN),
@@ -111,7 +110,7 @@ describe('a link for a new password', () => {
   })
 
   test('sets none when the address of the account changes before it does', async () => {
-    using _ = operatorServer()
+    using _ = operatorServer(desk.sink)
     const token = await linkFor(email)
     const change = (inner: Connection) => updateUser(scopeOf(inner), user_id, { email: `new.${email}` })
     expectError(await overtake(change, () => reset(token)), 401, 'INVALID_TOKEN')
@@ -119,7 +118,7 @@ describe('a link for a new password', () => {
   })
 
   test('does not leave for an address that the account had until just now', async () => {
-    using _ = operatorServer()
+    using _ = operatorServer(desk.sink)
     const before = desk.sink.messages.length
     await overtake(
       (inner) => updateUser(scopeOf(inner), user_id, { email: `new.${email}` }),
@@ -131,7 +130,7 @@ describe('a link for a new password', () => {
 })
 
 test('of sign-ins, a link and an admin who sets a password, all at once, no session of the old password is left', async () => {
-  using _ = operatorServer()
+  using _ = operatorServer(desk.sink)
   for (let round = 0; round < 3; round++) {
     const member = await organization.addMember('agent')
     const token = await linkFor(member.email)
@@ -175,16 +174,9 @@ function scopeOf(inner: Connection) {
   return { ...inner, organization_id: organization.id, actor: organization.scope.actor }
 }
 
-/** Sends letters through a server that no organization controls, until the end of the block. */
-function operatorServer() {
-  const SYSTEM_SMTP_URL = `smtp://127.0.0.1:${desk.sink.port}`
-  return withSettings({ SYSTEM_SMTP_URL, SYSTEM_MAIL_FROM: { name: 'Desk', address: 'desk@operator.example' } })
-}
-
 async function linkFor(address: string): Promise<string> {
   await requestReset(connection(), address, ORIGIN, {})
-  await drain()
-  return (await lastLetterTo(desk.sink, address)).token
+  return nextToken(desk.sink, address)
 }
 
 function login(): Promise<Answer> {

@@ -13,7 +13,7 @@ import {
   stranger,
 } from '../../support/api'
 import { type StartedDesk, startDesk } from '../../support/desk'
-import { lastLetterTo } from '../../support/letters'
+import { lastLetterTo, nextToken, operatorServer } from '../../support/letters'
 import { createMailbox, drain } from '../../support/mail'
 import { withSettings } from '../../support/settings'
 
@@ -41,7 +41,7 @@ beforeEach(async () => {
 
 describe('a forgotten password', () => {
   test('is answered with 204 for every email, and only an account gets a link', async () => {
-    using _ = operatorServer()
+    using _ = operatorServer(desk.sink)
     for (const address of [email, `nobody.${newId()}@b.example`, 'nonsense', '']) {
       const answer = await forgot(address)
       expect([answer.status, answer.text]).toEqual([204, ''])
@@ -55,7 +55,7 @@ describe('a forgotten password', () => {
   })
 
   test('is set anew with the link, once, and all sessions end', async () => {
-    using _ = operatorServer()
+    using _ = operatorServer(desk.sink)
     const session = await signIn(email)
     const { refresh_token } = (await stranger().post('/auth/login', { email, password: PASSWORD })).body
     await forgot(` ${email.toUpperCase()} `)
@@ -70,7 +70,7 @@ describe('a forgotten password', () => {
   })
 
   test('is held by the person then', async () => {
-    using _ = operatorServer()
+    using _ = operatorServer(desk.sink)
     await forgot(email)
     await reset(await tokenFor(email))
     const other = await createOrganization()
@@ -80,7 +80,7 @@ describe('a forgotten password', () => {
   })
 
   test('ends the other links when one is used', async () => {
-    using _ = operatorServer()
+    using _ = operatorServer(desk.sink)
     await forgot(email)
     const first = await tokenFor(email)
     await forgot(email)
@@ -89,7 +89,7 @@ describe('a forgotten password', () => {
   })
 
   test('gets at most three links in an hour', async () => {
-    using _ = operatorServer()
+    using _ = operatorServer(desk.sink)
     const before = desk.sink.messages.length
     for (let n = 0; n < 5; n++) expect((await forgot(email)).status).toBe(204)
     await drain()
@@ -111,7 +111,7 @@ describe('a forgotten password', () => {
   })
 
   test('has a link for an hour', async () => {
-    using _ = operatorServer()
+    using _ = operatorServer(desk.sink)
     await forgot(email)
     const token = await tokenFor(email)
     const { sql } = connection()
@@ -146,7 +146,7 @@ describe('a forgotten password', () => {
   })
 
   test('has no link when the address has become another one', async () => {
-    using _ = operatorServer()
+    using _ = operatorServer(desk.sink)
     await forgot(email)
     const token = await tokenFor(email)
     await organization.admin.patch(`/users/${organization.agent.user_id}`, { email: `new.${email}` })
@@ -154,7 +154,7 @@ describe('a forgotten password', () => {
   })
 
   test('of somebody without an active membership has no link, nor one whose address is a mailbox', async () => {
-    using _ = operatorServer()
+    using _ = operatorServer(desk.sink)
     const { admin, agent, addMember } = organization
     const other = await addMember('agent')
     await admin.patch(`/users/${agent.user_id}`, { active: false })
@@ -166,7 +166,7 @@ describe('a forgotten password', () => {
   })
 
   test('leaves no token in the database', async () => {
-    using _ = operatorServer()
+    using _ = operatorServer(desk.sink)
     await forgot(email)
     const { sql } = connection()
     const rows = async () =>
@@ -183,7 +183,7 @@ describe('without a server of the operator', () => {
     const letter = await lastLetterAfterDrain(desk.agent.email)
     expect(letter.from).toBe(desk.address)
     expect((await reset(letter.token)).status).toBe(204)
-    using _ = operatorServer()
+    using _ = operatorServer(desk.sink)
     await organization.admin.post('/users', { email: desk.agent.email, name: 'X' })
     const { body } = await stranger().get(`/auth/invitations/${await tokenFor(desk.agent.email)}`)
     expect(body.data.needs_password).toBe(true)
@@ -208,12 +208,6 @@ describe('without a server of the operator', () => {
   })
 })
 
-/** Sends letters through a server that no organization controls, until the end of the block. */
-function operatorServer() {
-  const SYSTEM_SMTP_URL = `smtp://127.0.0.1:${desk.sink.port}`
-  return withSettings({ SYSTEM_SMTP_URL, SYSTEM_MAIL_FROM: { name: 'Desk', address: 'desk@operator.example' } })
-}
-
 async function join({ id }: Organization, user_id: string): Promise<void> {
   await connection().sql`insert into memberships (organization_id, user_id) values (${id}, ${user_id})`
 }
@@ -225,9 +219,7 @@ async function forgot(address: string, client: 'own' | 'busy' = 'own'): Promise<
   return stranger().post('/auth/password/forgot', { email: address }, { 'x-forwarded-for': from })
 }
 
-async function tokenFor(address: string): Promise<string> {
-  return (await lastLetterAfterDrain(address)).token
-}
+const tokenFor = (address: string) => nextToken(desk.sink, address)
 
 async function lastLetterAfterDrain(address: string) {
   await drain()

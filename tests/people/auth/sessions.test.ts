@@ -74,10 +74,6 @@ describe('the own sessions', () => {
       expectError(await bearer(mine).delete(`/auth/sessions/${unknown}`), 404, 'SESSION_NOT_FOUND')
     }
     expect((await refresh(theirs)).status).toBe(200)
-    for (const path of ['/auth/sessions', `/auth/sessions/${id}`]) {
-      expectError(await stranger().delete(path), 401, 'INVALID_TOKEN')
-    }
-    expectError(await stranger().get('/auth/sessions'), 401, 'INVALID_TOKEN')
   })
 })
 

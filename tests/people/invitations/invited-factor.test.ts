@@ -3,8 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { connection } from '../../../src/base/db/pool'
 import { type Client, createOrganization, expectError, PASSWORD, signIn, stranger } from '../../support/api'
 import { type StartedDesk, startDesk } from '../../support/desk'
-import { lastLetterTo } from '../../support/letters'
-import { drain } from '../../support/mail'
+import { nextToken } from '../../support/letters'
 import { codeOf, enableSecondFactor, wrongCodeOf } from '../../support/second-factor'
 
 let desk: StartedDesk
@@ -42,6 +41,5 @@ test('accepting an invitation takes the code of an account with a second factor,
 
 async function tokenFor({ email }: Client): Promise<string> {
   await desk.admin.post('/users', { email, name: 'Carol' })
-  await drain()
-  return (await lastLetterTo(desk.sink, email)).token
+  return nextToken(desk.sink, email)
 }

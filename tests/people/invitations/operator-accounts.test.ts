@@ -1,7 +1,5 @@
 /** The operator's commands for accounts, run as separate processes beside a service on the same database. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
-import { spawn } from 'node:child_process'
-import path from 'node:path'
 import { newId } from '../../../src/base/db/columns'
 import {
   type Answer,
@@ -13,9 +11,8 @@ import {
   stopApi,
   stranger,
 } from '../../support/api'
+import { runOn } from '../../support/backups'
 import type { TestDatabase } from '../../support/database'
-
-const CLI = path.join(import.meta.dir, '../../../src/cli.ts')
 
 let database: TestDatabase
 
@@ -130,18 +127,8 @@ function cli(...args: string[]) {
   return cliWith('', ...args)
 }
 
-async function cliWith(input: string, ...args: string[]) {
-  const child = spawn(process.execPath, ['--no-orphans', CLI, ...args], {
-    env: { ...process.env, DATABASE_URL: database.url, SECRET_KEY: 'a secret key that only tests use' },
-    stdio: ['pipe', 'pipe', 'pipe'],
-  })
-  child.stdin.end(input)
-  const output = { stdout: '', stderr: '' }
-  child.stdout.on('data', (chunk) => (output.stdout += chunk))
-  child.stderr.on('data', (chunk) => (output.stderr += chunk))
-  const code = await new Promise((resolve) => child.once('close', resolve))
-  const lines = output.stdout.split('\n').filter(Boolean)
-  return { code, lines: lines.map((line) => JSON.parse(line)), stderr: output.stderr }
+function cliWith(input: string, ...args: string[]) {
+  return runOn(database.url, args, {}, input)
 }
 
 function login(password: string): Promise<Answer> {

@@ -14,10 +14,9 @@ import {
   stranger,
 } from '../../support/api'
 import { type Desk, type StartedDesk, startDesk } from '../../support/desk'
-import { lastLetterTo } from '../../support/letters'
+import { lastLetterTo, nextToken, operatorServer } from '../../support/letters'
 import { drain } from '../../support/mail'
 import { ORIGIN, overtake } from '../../support/overtaking'
-import { withSettings } from '../../support/settings'
 
 let desk: StartedDesk
 
@@ -36,7 +35,7 @@ const KNOWN = 'attacker knows this'
 
 describe('a password that another organization set', () => {
   test('opens nothing in the organization that invites the person', async () => {
-    using _ = operatorServer()
+    using _ = operatorServer(desk.sink)
     const attacker = await createOrganization('Attacker')
     const carol = await addMember(attacker, { name: 'x' })
     const before = await signInWith(KNOWN)
@@ -67,7 +66,7 @@ describe('a password that another organization set', () => {
   })
 
   test('opens nothing after the attacker removed the traces: a removed membership counts', async () => {
-    using _ = operatorServer()
+    using _ = operatorServer(desk.sink)
     const attacker = await createOrganization('Attacker')
     const dave = await addMember(attacker)
     const before = (await signInWith(KNOWN)).body
@@ -92,7 +91,7 @@ describe('a password that another organization set', () => {
   })
 
   test('stays in doubt when the person changes it', async () => {
-    using _ = operatorServer()
+    using _ = operatorServer(desk.sink)
     const first = await createOrganization()
     await addMember(first)
     const client = await signIn(email, KNOWN)
@@ -106,7 +105,7 @@ describe('a password that another organization set', () => {
     ['email', `other.${newId()}@b.example`],
     ['name', 'y'],
   ])('cannot be set, like any %s, by an admin while the person joins another organization', async (field, value) => {
-    using _ = operatorServer()
+    using _ = operatorServer(desk.sink)
     const attacker = await createOrganization('Attacker')
     const carol = await addMember(attacker)
     await invite(await createOrganization('Victim'), { role: 'admin' })
@@ -121,7 +120,7 @@ describe('a password that another organization set', () => {
   })
 
   test('makes a held one doubtful again, as does a new address', async () => {
-    using _ = operatorServer()
+    using _ = operatorServer(desk.sink)
     for (const changes of [{ password: KNOWN }, { email: `new.${email}` }]) {
       const first = await createOrganization()
       email = `held.${newId()}@b.example`
@@ -171,7 +170,7 @@ describe('a link that the inviting organization could read, because it left by i
   test('makes no password held: the next organization asks for a new one', async () => {
     await invite(attacker)
     await accept(await tokenFor(email), { password: KNOWN })
-    using _ = operatorServer()
+    using _ = operatorServer(desk.sink)
     await invite(victim)
     const token = await tokenFor(email)
     expect((await show(token)).body.data).toMatchObject({ needs_password: true, needs_current_password: false })
@@ -192,7 +191,7 @@ test('a link accepts nothing while its invitation is sent again', async () => {
 })
 
 test('passwords are hashed and tried while no transaction is open', async () => {
-  using _ = operatorServer()
+  using _ = operatorServer(desk.sink)
   const { sql } = connection()
   const open: string[] = []
   const note = async (work: string) => {
@@ -217,7 +216,7 @@ test('passwords are hashed and tried while no transaction is open', async () => 
 })
 
 test('two invitations of an address without an account are accepted at once', async () => {
-  using _ = operatorServer()
+  using _ = operatorServer(desk.sink)
   const tokens = []
   for (const name of ['First', 'Second']) {
     await invite(await createOrganization(name))
@@ -245,12 +244,6 @@ test('an invitation is answered alike for an address with an account and one wit
   expect(texts[0]!.replace(/token=\S+/, '')).toBe(texts[1]!.replace(/token=\S+/, ''))
 })
 
-/** Sends letters through a server that no organization controls, until the end of the block. */
-function operatorServer() {
-  const SYSTEM_SMTP_URL = `smtp://127.0.0.1:${desk.sink.port}`
-  return withSettings({ SYSTEM_SMTP_URL, SYSTEM_MAIL_FROM: { name: 'Desk', address: 'desk@operator.example' } })
-}
-
 /** Makes the address a member at once, with a password that the admin knows. */
 async function addMember({ admin }: Organization, fields: Record<string, unknown> = {}): Promise<string> {
   const answer = await admin.post('/users', { email, name: 'Carol', password: KNOWN, ...fields })
@@ -263,10 +256,7 @@ async function invite({ admin }: Organization, fields: Record<string, unknown> =
   if (answer.status !== 201) throw new Error(`inviting answered ${answer.status} ${answer.text}`)
 }
 
-async function tokenFor(address: string): Promise<string> {
-  await drain()
-  return (await lastLetterTo(desk.sink, address)).token
-}
+const tokenFor = (address: string) => nextToken(desk.sink, address)
 
 function show(token: string): Promise<Answer> {
   return stranger().get(`/auth/invitations/${token}`)

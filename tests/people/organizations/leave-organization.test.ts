@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newId } from '../../../src/base/db/columns'
 import { connection } from '../../../src/base/db/pool'
-import { createOrganization, expectError, startApi, stopApi, stranger } from '../../support/api'
+import { createOrganization, expectError, startApi, stopApi } from '../../support/api'
 
 beforeAll(() => startApi())
 afterAll(stopApi)
@@ -42,11 +42,10 @@ test('the last admin cannot leave', async () => {
   expect((await admin.delete(`/auth/me/organizations/${id}`)).status).toBe(204)
 })
 
-test('nobody leaves an organization of others, nor without a token', async () => {
+test('nobody leaves an organization of others', async () => {
   const { agent } = await createOrganization()
   const other = await createOrganization()
   for (const id of [other.id, newId(), 'nonsense']) {
     expectError(await agent.delete(`/auth/me/organizations/${id}`), 404, 'ORGANIZATION_NOT_FOUND')
   }
-  expectError(await stranger().delete(`/auth/me/organizations/${other.id}`), 401, 'INVALID_TOKEN')
 })
