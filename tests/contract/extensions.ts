@@ -134,7 +134,8 @@ GET /stats / webhooks <- stats: figures > count attempts of webhooks with their 
 GET /stats / the same on every replica <- stats: figures > of several processes are added up, and lost by none that the database refuses
 GET /stats / admins <- stats: figures > are those of the organization alone, and for admins
 GET /outbound-messages <- outbound-messages: lists what was sent, what failed and what waits, newest first, with the words of the server
-GET /outbound-messages / permission, other organizations <- outbound-messages: is read with messages:read, and shows nothing of other organizations
+GET /outbound-messages / permission <- key-routes: every route > without its permission is 403 and says which it is, whatever else the key may do
+GET /outbound-messages / other organizations <- tenancy: every route > that reads tells nothing of another organization
 cli outbox resend <- outbound-messages: the operator sends all failed emails of an organization again
 GET /retention <- retention: rules > are read and changed by admins, read by keys with the permission, and audited
 PATCH /retention <- retention: rules > wait a day after each change, and apply once a day
@@ -223,7 +224,7 @@ DELETE /sender-rules/:sender_rule_id / code / SENDER_RULE_NOT_FOUND <- spam: sen
 Sender rules / address beats domain; From or envelope <- spam: sender rules > block by From or the envelope, a domain with those below it; an address comes before its domain
 Sender rules / anchors, members, forged senders <- spam: sender rules > block answers too, whatever the policy, but no member; and allow no forged sender
 POST /inbound-messages/:inbound_message_id/release <- spam: a release > files what is held, unjudged, with its files; an answer to it finds it
-POST /inbound-messages/:inbound_message_id/release / code / NOT_HELD <- spam: a release > is for those who may write inbound messages, of what is held, with its original
+POST /inbound-messages/:inbound_message_id/release / code / NOT_HELD <- spam: a release > is of what is held, with its original
 Spam / relay <- spam: the fields %j of a relay say %j
 Spam / held <- spam: spam by the word of a trusted relay > is held: no ticket, contact or file, and its row says so, once however often it comes
 Spam / spam_policy <- spam: spam by the word of a trusted relay > is filed when the policy is to mark it; what is no spam is filed with its score

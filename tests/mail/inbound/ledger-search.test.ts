@@ -4,7 +4,6 @@ import { newId } from '../../../src/base/db/columns'
 import { connection } from '../../../src/base/db/pool'
 import { removeOldRefusals } from '../../../src/mail/inbound/refused-ledger'
 import { createOrganization, type Organization } from '../../support/api'
-import { createProgram } from '../../support/api-keys'
 import { type StartedDesk, startDesk } from '../../support/desk'
 import { createMailbox, deliver, importMail, ledgerOf, rawMail } from '../../support/mail'
 import { until } from '../../support/service'
@@ -89,7 +88,6 @@ describe('a search of the ledger', () => {
     ]
     for (const query of missing) expect([query, await idsOf(query)]).toEqual([query, []])
     expect((await desk.admin.get(`/inbound-messages/${row.id}`)).body.data).toEqual(row)
-    expect((await other.admin.get(`/inbound-messages/${row.id}`)).body.error.code).toBe('INBOUND_MESSAGE_NOT_FOUND')
     expect((await other.admin.get('/inbound-messages?from=@customer.example')).body.meta.total).toBe(0)
   })
 
@@ -143,9 +141,6 @@ describe('mail that was refused', () => {
     expect((await desk.admin.get(`/inbound-messages/${row.id}/raw`)).status).toBe(404)
     expect(await refusedOf(other.admin)).toEqual([])
     expect((await other.admin.get(`/inbound-messages/${row.id}`)).status).toBe(404)
-    expect((await desk.agent.get(`/inbound-messages/${row.id}`)).status).toBe(403)
-    const key = await createProgram(desk.admin, ['tickets:read'])
-    expect((await key.get(`/inbound-messages/${row.id}`)).status).toBe(403)
   })
 
   test('is at most 1,000 rows an hour, and is gone after 30 days', async () => {

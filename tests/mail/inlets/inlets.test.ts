@@ -263,12 +263,6 @@ describe('an inlet', () => {
     const { id } = await newMailbox()
     const path = `/mailboxes/${id}/inlet`
     const input = { provider: 'raw', signing_key: 'user:password' }
-    expectError(await stranger().post(path, input), 401, 'INVALID_TOKEN')
-    expectError(await desk.agent.post(path, input), 403, 'FORBIDDEN')
-    const client = await createProgram(desk.admin, ['mailboxes:read'])
-    expectError(await client.post(path, input), 403, 'FORBIDDEN')
-    expectError(await other.admin.post(path, input), 404, 'MAILBOX_NOT_FOUND')
-    expectError(await other.admin.delete(path), 404, 'MAILBOX_NOT_FOUND')
     const opened = await desk.admin.post(path, input, { 'idempotency-key': 'x' })
     expect(opened.body.data).toEqual({ provider: 'raw', url: expect.stringMatching(/\/api\/v1\/inbound\/[\w-]{43}$/) })
     const again = await desk.admin.post(path, input, { 'idempotency-key': 'x' })

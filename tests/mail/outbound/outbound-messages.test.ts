@@ -2,7 +2,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newId } from '../../../src/base/db/columns'
 import { expectError } from '../../support/api'
-import { createProgram } from '../../support/api-keys'
 import { runCli } from '../../support/backups'
 import { type Desk, type StartedDesk, smtpTo, startDesk } from '../../support/desk'
 import { createContact, createMessage, createTicket } from '../../support/factories'
@@ -78,19 +77,6 @@ test('lists what was sent, what failed and what waits, newest first, with the wo
   expect((await list(own)).meta.total).toBe(2)
   await own.admin.post(`/contacts/${failed.contact.id}/erase`)
   expect(JSON.stringify(await list(own, 'status=failed'))).not.toContain('Nobody')
-})
-
-test('is read with messages:read, and shows nothing of other organizations', async () => {
-  const own = await desk.createDesk()
-  await answer(own, 'Mine')
-  const key = await createProgram(own.admin, ['messages:read'])
-  expect((await key.get('/outbound-messages')).body.meta.total).toBe(1)
-  const other = await createProgram(own.admin, ['tickets:read'])
-  expectError(await other.get('/outbound-messages'), 403, 'FORBIDDEN')
-  const stranger = await desk.createDesk()
-  for (const query of ['', `mailbox_id=${own.mailbox_id}`, 'subject=mine']) {
-    expect((await list(stranger, query)).meta.total).toBe(0)
-  }
 })
 
 test('the operator sends all failed emails of an organization again', async () => {

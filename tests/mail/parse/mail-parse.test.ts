@@ -1,17 +1,7 @@
 /** Bodies and attachments of real mail, and the values that are read from them. */
 import { describe, expect, test } from 'bun:test'
 import { parseMail } from '../../../src/mail/parse/parse'
-
-/** Lines to the bytes of a message; characters up to U+00FF are bytes. */
-function mail(...lines: string[]): Buffer {
-  return Buffer.from(lines.join('\r\n'), 'latin1')
-}
-
-const FROM = 'From: Ann <ann@example.com>'
-
-function parts(...bodies: string[][]): string[] {
-  return [...bodies.flatMap((lines) => ['--b', ...lines]), '--b--', '']
-}
+import { FROM, mail, parts } from '../../support/written-mail'
 
 function mixed(...bodies: string[][]): Buffer {
   return mail(FROM, 'Content-Type: multipart/mixed; boundary=b', '', ...parts(...bodies))

@@ -6,8 +6,7 @@ import { connection } from '../../../src/base/db/pool'
 import { transact } from '../../../src/base/db/transact'
 import { replyAddress } from '../../../src/desk/messages/anchors'
 import { readRelayVerdict } from '../../../src/mail/spam/relay-verdict'
-import { type Answer, expectError, stranger } from '../../support/api'
-import { createProgram } from '../../support/api-keys'
+import { type Answer, expectError } from '../../support/api'
 import { type Desk, type StartedDesk, startDesk } from '../../support/desk'
 import { startDns, type TestDns } from '../../support/dns'
 import { someoneWaits } from '../../support/lock-waits'
@@ -221,14 +220,8 @@ describe('a release', () => {
     expect([answer.status, answer.body.data]).toMatchObject([200, { outcome: 'ticket', mailbox: { id: null } }])
   })
 
-  test('is for those who may write inbound messages, of what is held, with its original', async () => {
+  test('is of what is held, with its original', async () => {
     const { id } = await sent(SPAM)
-    expectError(await release(id, stranger()), 401, 'INVALID_TOKEN')
-    expectError(await release(id, desk.agent), 403, 'FORBIDDEN')
-    const reader = await createProgram(desk.admin, ['inbound_messages:read'])
-    expectError(await release(id, reader), 403, 'FORBIDDEN')
-    expectError(await release(id, other.admin), 404, 'INBOUND_MESSAGE_NOT_FOUND')
-    expectError(await release(newId()), 404, 'INBOUND_MESSAGE_NOT_FOUND')
     expectError(await release((await sent()).id), 422, 'NOT_HELD')
     await connection().sql`update inbound_messages set storage_key = null where id = ${id}`
     expectError(await release(id), 422, 'NOT_HELD')
@@ -251,10 +244,6 @@ describe('sender rules', () => {
     ])
     expect((await desk.admin.get('/sender-rules')).body.data).toContainEqual(again.body.data)
     const path = `/sender-rules/${made.body.data.id}`
-    expectError(await other.admin.delete(path), 404, 'SENDER_RULE_NOT_FOUND')
-    expectError(await desk.agent.delete(path), 403, 'FORBIDDEN')
-    expectError(await desk.agent.get('/sender-rules'), 403, 'FORBIDDEN')
-    expectError(await stranger().get('/sender-rules'), 401, 'INVALID_TOKEN')
     expect((await desk.admin.delete(path)).status).toBe(204)
     expectError(await desk.admin.delete(path), 404, 'SENDER_RULE_NOT_FOUND')
     const { data } = (await desk.admin.get(`/audit-log?resource_id=${made.body.data.id}`)).body
@@ -284,12 +273,7 @@ describe('sender rules', () => {
     ] as const) {
       expectError(await put(sender, action, desk.agent), 403, 'FORBIDDEN')
     }
-    expectError(await desk.agent.delete(`/sender-rules/${blocked.body.data.id}`), 403, 'FORBIDDEN')
     expect((await desk.admin.get('/sender-rules')).body.data).toEqual(before)
-    expectError(await other.agent.delete(`/sender-rules/${blocked.body.data.id}`), 403, 'FORBIDDEN')
-    const program = await createProgram(desk.admin, ['tickets:write', 'messages:write', 'inbound_messages:read'])
-    expectError(await put('x@members.example', 'block', program), 403, 'FORBIDDEN')
-    expectError(await put('x@members.example', 'block', stranger()), 401, 'INVALID_TOKEN')
   })
 
   test('block by From or the envelope, a domain with those below it; an address comes before its domain', async () => {
