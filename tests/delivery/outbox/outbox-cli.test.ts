@@ -1,7 +1,5 @@
 /** The operator's commands for the outbox, run as separate processes beside a service on the same database. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
-import { spawn } from 'node:child_process'
-import path from 'node:path'
 import { Readable } from 'node:stream'
 import { config } from '../../../src/base/config'
 import { newId } from '../../../src/base/db/columns'
@@ -9,15 +7,13 @@ import { connection } from '../../../src/base/db/pool'
 import { acceptMessage, findRecipient } from '../../../src/mail/inbound/accept'
 import type { RcptMailbox } from '../../../src/mail/smtp/envelope'
 import { createOrganization, type Organization, startApi, stopApi } from '../../support/api'
-import { runCli } from '../../support/backups'
+import { runCli, runOn } from '../../support/backups'
 import type { TestDatabase } from '../../support/database'
 import { createContact, createMessage, createTicket } from '../../support/factories'
 import { createMailbox, rawMail } from '../../support/mail'
 import { type ChangedSettings, withSettings } from '../../support/settings'
 import { startSmtpSink } from '../../support/smtp'
 import { createWebhook, deliveriesOf, emit, queueOf, startTrustedReceiver } from '../../support/webhooks'
-
-const CLI = path.join(import.meta.dir, '../../../src/cli.ts')
 
 let settings: ChangedSettings
 let database: TestDatabase
@@ -36,28 +32,14 @@ beforeEach(async () => {
   organization = await createOrganization()
 })
 
-/** Runs a command. `result` is what it printed to standard output, which has to be one JSON line each. */
-async function cli(...args: string[]) {
-  const child = spawn(process.execPath, ['--no-orphans', CLI, ...args], {
-    env: {
-      ...process.env,
-      DATABASE_URL: database.url,
-      SECRET_KEY: 'a secret key that only tests use',
-      DATA_DIR: config.DATA_DIR,
-      WEBHOOK_CA_FILE: config.WEBHOOK_CA_FILE,
-      LOG_LEVEL: 'info',
-      SMTP_ALLOWED_NETWORKS: '127.0.0.1',
-      SYSTEM_SMTP_URL: 'smtp://127.0.0.1:1',
-      SYSTEM_MAIL_FROM: 'desk@operator.example',
-    },
-    stdio: ['ignore', 'pipe', 'pipe'],
+function cli(...args: string[]) {
+  return runOn(database.url, args, {
+    WEBHOOK_CA_FILE: config.WEBHOOK_CA_FILE!,
+    LOG_LEVEL: 'info',
+    SMTP_ALLOWED_NETWORKS: '127.0.0.1',
+    SYSTEM_SMTP_URL: 'smtp://127.0.0.1:1',
+    SYSTEM_MAIL_FROM: 'desk@operator.example',
   })
-  const output = { stdout: '', stderr: '' }
-  child.stdout.on('data', (chunk) => (output.stdout += chunk))
-  child.stderr.on('data', (chunk) => (output.stderr += chunk))
-  const code = await new Promise((resolve) => child.once('close', resolve))
-  const lines = output.stdout.split('\n').filter(Boolean)
-  return { code, lines: lines.map((line) => JSON.parse(line)), stderr: output.stderr }
 }
 
 function dueRows() {

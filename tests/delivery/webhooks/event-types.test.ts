@@ -54,12 +54,9 @@ test.each([
 ])('a request that changes nothing of a %s, or is refused, tells of nothing', async (subject, path, fields) => {
   const { agent } = desk
   const { id, ...first } = (await agent.post(path, fields)).body.data
-  const other = await started.createDesk()
   await agent.patch(`${path}/${id}`, fields)
   await agent.patch(`${path}/${id}`, {})
   expect((await agent.patch(`${path}/${id}`, { name: '' })).status).toBe(422)
-  expect((await other.agent.patch(`${path}/${id}`, { name: 'Mine' })).status).toBe(404)
-  expect((await other.agent.delete(`${path}/${id}`)).status).toBe(404)
   if (subject === 'label') {
     expect((await agent.post(path, { ...fields, name: 'URGENT' })).body.error.code).toBe('LABEL_NAME_EXISTS')
     const second = (await agent.post(path, { ...fields, name: 'second' })).body.data

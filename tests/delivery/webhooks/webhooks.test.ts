@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { newId } from '../../../src/base/db/columns'
 import { decrypt } from '../../../src/base/secrets'
-import { createOrganization, startApi, stopApi } from '../../support/api'
+import { createOrganization, expectError, startApi, stopApi } from '../../support/api'
 import {
   createWebhook,
   deliverDue,
@@ -56,38 +56,33 @@ describe('creating', () => {
   })
 
   test.each([
-    ['url is required', { events: WEBHOOK.events }, 'VALIDATION_ERROR', '/url'],
-    ['http is refused', { ...WEBHOOK, url: 'http://receiver.example/' }, 'INVALID_URL', '/url'],
-    ['credentials are refused', { ...WEBHOOK, url: 'https://me:pw@receiver.example/' }, 'INVALID_URL', '/url'],
-    ['another scheme is refused', { ...WEBHOOK, url: 'file:///etc/passwd' }, 'INVALID_URL', '/url'],
-    ['what is no URL is refused', { ...WEBHOOK, url: 'receiver' }, 'INVALID_URL', '/url'],
-    ['an empty URL is refused', { ...WEBHOOK, url: '' }, 'INVALID_URL', '/url'],
-    ['a URL is text', { ...WEBHOOK, url: 3 }, 'INVALID_URL', '/url'],
-    ['2,049 characters', { ...WEBHOOK, url: `https://a.example/${'x'.repeat(2031)}` }, 'VALIDATION_ERROR', '/url'],
-    ['events are required', { url: WEBHOOK.url }, 'VALIDATION_ERROR', '/events'],
-    ['one event at least', { ...WEBHOOK, events: [] }, 'VALIDATION_ERROR', '/events'],
-    ['unknown events', { ...WEBHOOK, events: ['ticket.created', 'ticket.eaten'] }, 'INVALID_EVENTS', '/events/1'],
-    ['events are a list', { ...WEBHOOK, events: 'ticket.created' }, 'INVALID_EVENTS', '/events'],
-    ['events are names', { ...WEBHOOK, events: [7] }, 'INVALID_EVENTS', '/events/0'],
-    ['an empty secret', { ...WEBHOOK, secret: '' }, 'VALIDATION_ERROR', '/secret'],
-    ['256 characters of secret', { ...WEBHOOK, secret: 'x'.repeat(256) }, 'VALIDATION_ERROR', '/secret'],
-    ['whsec_ alone', { ...WEBHOOK, secret: 'whsec_' }, 'VALIDATION_ERROR', '/secret'],
-    ['whsec_ and no base64', { ...WEBHOOK, secret: `whsec_${'!'.repeat(40)}` }, 'VALIDATION_ERROR', '/secret'],
-    ['whsec_ and 23 bytes', { ...WEBHOOK, secret: `whsec_${btoa('x'.repeat(23))}` }, 'VALIDATION_ERROR', '/secret'],
-    [
-      'whsec_ and cut base64',
-      { ...WEBHOOK, secret: `whsec_${btoa('x'.repeat(25)).slice(0, -1)}` },
-      'VALIDATION_ERROR',
-      '/secret',
-    ],
-    ['active is a boolean', { ...WEBHOOK, active: 'yes' }, 'VALIDATION_ERROR', '/active'],
-  ])('%s', async (_name, body, code, path) => {
+    ['http is refused', { url: 'http://receiver.example/' }, 'INVALID_URL', '/url'],
+    ['credentials are refused', { url: 'https://me:pw@receiver.example/' }, 'INVALID_URL', '/url'],
+    ['another scheme is refused', { url: 'file:///etc/passwd' }, 'INVALID_URL', '/url'],
+    ['what is no URL is refused', { url: 'receiver' }, 'INVALID_URL', '/url'],
+    ['an empty URL is refused', { url: '' }, 'INVALID_URL', '/url'],
+    ['2,049 characters', { url: `https://a.example/${'x'.repeat(2031)}` }, 'VALIDATION_ERROR', '/url'],
+    ['one event at least', { events: [] }, 'VALIDATION_ERROR', '/events'],
+    ['unknown events', { events: ['ticket.created', 'ticket.eaten'] }, 'INVALID_EVENTS', '/events/1'],
+    ['events are a list', { events: 'ticket.created' }, 'INVALID_EVENTS', '/events'],
+    ['events are names', { events: [7] }, 'INVALID_EVENTS', '/events/0'],
+    ['an empty secret', { secret: '' }, 'VALIDATION_ERROR', '/secret'],
+    ['256 characters of secret', { secret: 'x'.repeat(256) }, 'VALIDATION_ERROR', '/secret'],
+    ['whsec_ alone', { secret: 'whsec_' }, 'VALIDATION_ERROR', '/secret'],
+    ['whsec_ and no base64', { secret: `whsec_${'!'.repeat(40)}` }, 'VALIDATION_ERROR', '/secret'],
+    ['whsec_ and 23 bytes', { secret: `whsec_${btoa('x'.repeat(23))}` }, 'VALIDATION_ERROR', '/secret'],
+    ['whsec_ and cut base64', { secret: `whsec_${btoa('x'.repeat(25)).slice(0, -1)}` }, 'VALIDATION_ERROR', '/secret'],
+  ])('%s', async (_name, fields, code, path) => {
     const { admin } = await createOrganization()
-    const answer = await admin.post('/webhooks', body)
-    expect(answer.status).toBe(422)
-    expect(answer.body.error.code).toBe(code)
-    expect(answer.body.error.details.errors[0].path).toBe(path)
-    expect((await admin.get('/webhooks')).body.meta.total).toBe(0)
+    const webhook = await createWebhook(admin)
+    for (const answer of [
+      await admin.post('/webhooks', { ...WEBHOOK, ...fields }),
+      await admin.patch(`/webhooks/${webhook.id}`, { active: false, ...fields }),
+    ]) {
+      expectError(answer, 422, code)
+      expect(answer.body.error.details.errors[0].path).toBe(path)
+    }
+    expect((await admin.get('/webhooks')).body.data).toEqual([webhook])
   })
 
   test('2,048 characters of URL and 255 of secret are accepted', async () => {
@@ -126,23 +121,6 @@ describe('changing', () => {
     expect((await patch({ secret: `whsec_${btoa('x'.repeat(24))}` })).has_secret).toBe(true)
     expect((await patch({ active: false })).active).toBe(false)
     expect(await patch({})).toMatchObject({ url: 'https://new.example/', active: false })
-  })
-
-  test.each([
-    [{ url: 'http://receiver.example/' }, 'INVALID_URL'],
-    [{ url: null }, 'INVALID_URL'],
-    [{ events: ['nothing'] }, 'INVALID_EVENTS'],
-    [{ events: [] }, 'VALIDATION_ERROR'],
-    [{ secret: '' }, 'VALIDATION_ERROR'],
-    [{ secret: 'whsec_A' }, 'VALIDATION_ERROR'],
-    [{ active: null }, 'VALIDATION_ERROR'],
-  ])('%j is refused and changes nothing', async (changes, code) => {
-    const { admin } = await createOrganization()
-    const webhook = await createWebhook(admin)
-    const answer = await admin.patch(`/webhooks/${webhook.id}`, { active: false, ...changes })
-    expect(answer.status).toBe(422)
-    expect(answer.body.error.code).toBe(code)
-    expect((await admin.get(`/webhooks/${webhook.id}`)).body.data).toEqual(webhook)
   })
 })
 
