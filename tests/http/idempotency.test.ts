@@ -9,8 +9,12 @@ import { pipeline } from '../../src/http/pipeline/pipeline'
 import { type Declarations, readDeclarations } from '../../src/http/request/declarations'
 import { removeIdempotencyKeys } from '../../src/http/rerun/idempotency-keys'
 import { handlersOf } from '../../src/http/rerun/route-handlers'
-import { type Client, createOrganization, type Organization, startApi, stopApi } from '../support/api'
+import { api, type Client, createOrganization, type Organization, startApi, stopApi } from '../support/api'
+import { isForCustomers } from '../support/customers'
+import { pathWith, readEndpoints } from '../support/endpoints'
 import { createContact, createMessage, createTicket, formOf, insertMailbox } from '../support/factories'
+import { withSettings } from '../support/settings'
+import { createWorld, fingerprint, goodBody, goodRaw } from '../support/world'
 
 const LABEL = { name: 'VIP', color: '#112233' }
 
@@ -80,31 +84,42 @@ describe('a POST that is sent again with its key', () => {
     expect(answers.map(({ headers }) => headers.get('idempotent-replayed'))).toEqual([null, null, null])
   })
 
-  test('gets the answer of any kind of POST', async () => {
-    const contact = await createContact(agent)
-    const ticket = await createTicket(agent, { contact_id: contact.id })
-    const path = `/tickets/${ticket.id}`
-    const posts: [string, unknown, number][] = [
-      ['/tickets', { subject: 'New', contact_id: contact.id, description: 'Help' }, 201],
-      [`${path}/messages`, { body: 'Hello', is_internal: true }, 201],
-      [`${path}/participants`, { email: 'one@customer.example' }, 201],
-      [`${path}/time-entries`, { duration_minutes: 5 }, 201],
-      [`${path}/assign`, { assignee_id: agent.user_id }, 200],
-      [`${path}/unassign`, undefined, 200],
-      ['/contacts', { name: 'New', email: `new.${newId()}@customer.example` }, 201],
-      ['/labels', LABEL, 201],
-      ['/webhooks', { url: 'https://hooks.example/x', events: ['ticket.created'] }, 201],
-      ['/mailboxes', { address: `${newId()}@acme.example` }, 201],
-      ['/users', { name: 'New', email: `${newId()}@acme.example`, password: 'long enough a word', role: 'agent' }, 201],
-    ]
-    for (const [address, body, status] of posts) {
-      const first = await admin.post(address, body, keyed('one'))
-      const again = await admin.post(address, body, keyed('one'))
-      expect([address, first.status, again.status, again.text]).toEqual([address, status, status, first.text])
-      expect([address, again.headers.get('idempotent-replayed')]).toEqual([address, 'true'])
+  test('gets the answer of every POST that takes a key, and changes nothing', async () => {
+    type Route = { path: string; hooks: { detail?: { idempotency?: string } } }
+    const { routes } = api() as unknown as { routes: Route[] }
+    const taking = routes.filter(({ hooks }) => !['never', undefined].includes(hooks.detail?.idempotency))
+    const names = taking.map(({ path }) => `POST ${path.replace('/api/v1', '').replace(/:(\w+)/g, '{$1}')}`)
+    const posts = (await readEndpoints()).filter((one) => !isForCustomers(one) && names.includes(one.name))
+    // Once it is done, the 404 says so.
+    const repeated = posts.filter(({ path }) => !path.endsWith('/erase'))
+    using _ = withSettings({ EMAIL_INLINE_WAIT_MS: 1 })
+    const world = await createWorld(organization)
+    const refused: string[] = []
+    for (const { name, path, body } of repeated) {
+      const raw = goodRaw(name)
+      const content = raw?.body ?? (body && goodBody(name, world))
+      const query = name === 'POST /inbound-messages' ? `?mailbox_id=${world.mailbox_id}` : ''
+      const headers: Record<string, string> = { ...keyed('one'), ...(raw?.type && { 'content-type': raw.type }) }
+      const send = () => admin.post(pathWith(path, world) + query, content, headers)
+      const first = await send()
+      const between = await fingerprint(organization.id)
+      const again = await send()
+      expect([name, again.status, again.text]).toEqual([name, first.status, first.text])
+      if (first.status >= 300) {
+        refused.push(name)
+        continue
+      }
+      const replayed = [name, again.headers.get('idempotent-replayed'), await fingerprint(organization.id)]
+      expect(replayed).toEqual([name, 'true', between])
     }
-    expect(await count('tickets')).toBe(2)
-    expect(await count('time_entries')).toBe(1)
+    // Their sections make what these need.
+    expect(refused).toEqual([
+      'POST /tickets/{ticket_id}/messages/{message_id}/resend',
+      'POST /tickets/{ticket_id}/unmerge',
+      'POST /users/{user_id}/invite',
+      'POST /domains/{domain_id}/verify',
+      'POST /inbound-messages/{inbound_message_id}/release',
+    ])
   })
 
   test('many times at once runs once', async () => {

@@ -183,17 +183,6 @@ describe('applying', () => {
     })
   })
 
-  test('with a repeated Idempotency-Key gets the first answer', async () => {
-    const ticket = await insertTicket(desk.scope, { mailbox_id: desk.mailbox_id })
-    const macro = await createMacro(desk.agent, { body: 'Once' })
-    const headers = { 'idempotency-key': newId() }
-    const answers = await Promise.all([1, 2].map(() => apply(desk.agent, macro, ticket.id, headers)))
-    const again = await apply(desk.agent, macro, ticket.id, headers)
-    const ids = [...answers, again].map(({ status, body }) => [status, body.data.message.id])
-    expect(ids).toEqual([ids[0]!, ids[0]!, ids[0]!])
-    expect((await messagesOf(ticket)).length).toBe(1)
-  })
-
   test('needs tickets:write and messages:write of a key, a preview tickets:read', async () => {
     const ticket = await insertTicket(desk.scope)
     const macro = await createMacro(desk.agent, { body: 'From {{user.name}}' })

@@ -268,17 +268,3 @@ test('two at once that change the same tickets in other orders both end, and eac
   expect([one.body.meta.failed, two.body.meta.failed]).toEqual([0, 0])
   expect((await writtenEvents(scope)).length).toBe(10)
 })
-
-test('a repeated Idempotency-Key gets the first answer and changes nothing more', async () => {
-  const organization = await createOrganization()
-  const { agent } = organization
-  const [ticket] = await several(organization, 1)
-  const headers = { 'idempotency-key': 'once' }
-  const body = { ids: [ticket!.id], changes: { priority: 'high' } }
-  const first = await bulk(agent, body, headers)
-  await agent.patch(`/tickets/${ticket!.id}`, { priority: 'low' })
-  const again = await bulk(agent, body, headers)
-  expect([again.status, again.body, again.headers.get('idempotent-replayed')]).toEqual([200, first.body, 'true'])
-  expect((await agent.get(`/tickets/${ticket!.id}`)).body.data.priority).toBe('low')
-  expectError(await bulk(agent, { ...body, dry_run: true }, headers), 422, 'IDEMPOTENCY_KEY_REUSED')
-})

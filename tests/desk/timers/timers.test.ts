@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { newId } from '../../../src/base/db/columns'
 import { connection } from '../../../src/base/db/pool'
 import { inTransaction, type Scope } from '../../../src/base/scope'
 import { type Answer, type Client, createOrganization, signIn, startApi, stopApi } from '../../support/api'
@@ -222,20 +221,6 @@ describe('stopping', () => {
     expect(broken.status).toBe(503)
     expect((await agent.get('/timer/active')).body.data).toMatchObject({ id, ticket })
     expect(await entriesOf(agent)).toEqual([])
-  })
-
-  test('again with the same Idempotency-Key gives the first answer', async () => {
-    const { agent, scope } = await createOrganization()
-    const ticket = await insertTicketOf(scope, {})
-    const repeated = async (path: string) => {
-      const key = { 'idempotency-key': newId() }
-      const [first, second] = [await agent.post(path, {}, key), await agent.post(path, {}, key)]
-      expect([first!.status, second!.status]).toEqual([201, 201])
-      expect(second!.body).toEqual(first!.body)
-    }
-    await repeated(`/tickets/${ticket.id}/timer/start`)
-    await repeated(`/tickets/${ticket.id}/timer/stop`)
-    expect(await entriesOf(agent)).toBeArrayOfSize(1)
   })
 })
 
