@@ -20,7 +20,7 @@ export async function nextToken(sink: SmtpSink, address: string): Promise<string
   return (await lastLetterTo(sink, address)).token
 }
 
-/** Sends letters through a server that no organization controls, until the end of the block. By default none is there. */
+/** Sends letters through a server of the operator, until the end of the block. By default nobody listens there. */
 export function operatorServer({ port }: { port: number } = { port: 1 }) {
   const SYSTEM_MAIL_FROM = { name: 'Desk', address: 'desk@operator.example' }
   return withSettings({ SYSTEM_SMTP_URL: `smtp://127.0.0.1:${port}`, SYSTEM_MAIL_FROM })
