@@ -179,7 +179,7 @@ async function* mailOf(scope: Scope, { isAddress, address_like, tickets }: Trace
       null as email_message_id
     from refused_messages
     where organization_id = ${organization_id}
-      and (envelope_sender ilike ${address_like} or recipient ilike ${address_like})
+      and (envelope_sender ilike any(${address_like}::text[]) or recipient ilike any(${address_like}::text[]))
     order by id`
   yield refused.filter((row) => isAddress(row.envelope_sender) || row.recipients.some(isAddress))
 }

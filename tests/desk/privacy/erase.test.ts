@@ -506,6 +506,16 @@ async function createOrganizationWithContact() {
   return { ...organization, contact_id: contact.id as string }
 }
 
+test('the export of a person has refused mail of each address', async () => {
+  const own = await createOrganization()
+  const emails = [`${newId()}@work.example`, `${newId()}@home.example`]
+  const contact = await createContact(own.agent, { email: emails[0], emails })
+  for (const sender of emails) await insertRefused(own.scope, { sender, recipient: 'nobody@desk.example' })
+  const { data } = (await own.admin.get(`/contacts/${contact.id}/export`)).body
+  const senders = data.inbound_messages.map((mail: { envelope_sender: string }) => mail.envelope_sender)
+  expect(senders).toEqual(emails)
+})
+
 test('an erasure that takes long goes on after its answer, and the next request waits for it', async () => {
   const { admin, agent, scope } = await createOrganization()
   const contact = await createContact(agent, { email: `long.${newId()}@customer.example` })
