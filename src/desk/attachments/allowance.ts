@@ -45,7 +45,8 @@ const uploads_under_way = new UnderWay()
 export async function allowUpload(scope: Scope, request: Request): Promise<{ end(): void }> {
   const { organization_id, actor } = scope
   const user = `${organization_id} ${actor.id}`
-  const most_bytes = contentLengthOf(request) ?? config.ATTACHMENT_MAX_BYTES
+  // More than that is read of none, whatever its length is said to be.
+  const most_bytes = Math.min(contentLengthOf(request) ?? Number.POSITIVE_INFINITY, config.ATTACHMENT_MAX_BYTES)
   // Counted before anything is read: of two at the same moment the second one sees the first.
   const uploads = uploads_under_way.add(user, 1)
   const bytes = bytes_under_way.add(organization_id, most_bytes)

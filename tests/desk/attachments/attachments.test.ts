@@ -428,6 +428,17 @@ describe('limits of uploads:', () => {
     expect(row!.bytes).toBeLessThanOrEqual(3000)
   })
 
+  test('the announced length of one upload takes no more of the quota of others than a file may have', async () => {
+    const { agent, admin } = await createOrganization()
+    using _ = withSettings({ ATTACHMENT_QUOTA_BYTES: 100_000, ATTACHMENT_MAX_BYTES: 1024 })
+    const announced = Array.from({ length: 10 }, () =>
+      api().handle(uploadRequest(agent, endlessUpload().body, { 'content-length': '9000000000000000' })),
+    )
+    const beside = await Promise.all(Array.from({ length: 10 }, () => upload(admin, 'x')))
+    expect(beside.map(({ status }) => status)).toEqual(beside.map(() => 201))
+    expect((await Promise.all(announced)).map(({ status }) => status)).toEqual(announced.map(() => 413))
+  })
+
   test('while the disk is nearly full an upload is 503, leaves nothing, and the log says why', async () => {
     const { agent, scope } = await createOrganization()
     {
