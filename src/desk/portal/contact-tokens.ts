@@ -19,7 +19,7 @@ export function createToken(scope: Scope, contact_id: string, input: NewContactT
   return inTransaction(scope, async (scope) => {
     const { sql, organization_id, actor } = scope
     const [contact] = await sql<{ company_id: string | null; deed_id: string | null }[]>`
-      select company_id, deed_id from contacts where organization_id = ${organization_id} and id = ${contact_id} for key share`
+      select company_id, deed_id from contacts where organization_id = ${organization_id} and id = ${contact_id} for share`
     if (!contact) throw await contactNotFound(scope, contact_id)
     if (contact.deed_id !== null) throw busy()
     if (shows === 'company' && contact.company_id === null) {

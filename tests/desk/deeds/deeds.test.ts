@@ -2,10 +2,12 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newId } from '../../../src/base/db/columns'
 import { connection } from '../../../src/base/db/pool'
-import { STEP } from '../../../src/desk/deeds/deeds'
+import { inTransaction } from '../../../src/base/scope'
+import { beginDeed, STEP } from '../../../src/desk/deeds/deeds'
 import { finishDeeds } from '../../../src/operate/start/deed-works'
-import { createOrganization, type Organization, startApi, stopApi } from '../../support/api'
+import { type Answer, createOrganization, type Organization, startApi, stopApi } from '../../support/api'
 import { createCompany, createContact, hearEvents, writtenEvents } from '../../support/factories'
+import { someoneWaits } from '../../support/lock-waits'
 import { changeSchema } from '../../support/triggers'
 
 beforeAll(() => startApi())
@@ -144,6 +146,19 @@ test('erase beside merge of one contact: one of them is done wholly, the other c
   const [row] = await sql<{ n: number }[]>`
     select count(*)::int as n from tickets where organization_id = ${organization_id} and erased_at is not null`
   expect(row!.n).toBe(erased.status === 200 ? MANY : 0)
+})
+
+test('no token of a customer is made beside the beginning of an erasure', async () => {
+  const { admin, agent, scope } = await createOrganization()
+  const contact = await createContact(agent)
+  const deed = { kind: 'erase contact', subject_id: contact.id, source_ids: [] } as const
+  let asked: Promise<Answer> | undefined
+  await inTransaction(scope, async (inner) => {
+    await beginDeed(inner, deed, [contact.id])
+    asked = admin.post(`/contacts/${contact.id}/tokens`)
+    await Promise.race([someoneWaits(), asked])
+  })
+  expect((await asked)!.status).toBe(503)
 })
 
 test('a company goes to thousands of tickets, and from them, in short transactions', async () => {
