@@ -151,10 +151,9 @@ test('erase beside merge of one contact: one of them is done wholly, the other c
 test('no token of a customer is made beside the beginning of an erasure', async () => {
   const { admin, agent, scope } = await createOrganization()
   const contact = await createContact(agent)
-  const deed = { kind: 'erase contact', subject_id: contact.id, source_ids: [] } as const
   let asked: Promise<Answer> | undefined
   await inTransaction(scope, async (inner) => {
-    await beginDeed(inner, deed, [contact.id])
+    await beginDeed(inner, { kind: 'erase contact', subject_id: contact.id, source_ids: [] }, [contact.id])
     asked = admin.post(`/contacts/${contact.id}/tokens`)
     await Promise.race([someoneWaits(), asked])
   })
