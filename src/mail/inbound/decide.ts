@@ -35,8 +35,11 @@ type Becomes =
   | ({ outcome: 'message'; trust: Trust; id_use: IdUse } & Thread)
   | { outcome: 'ticket' | 'unparsed'; rule: 'new'; trust: Trust; id_use: IdUse }
 
-/** The fate of a message, who said if it is spam, and if it counts as one of the repeats of its sender. */
-export type Decision = Becomes & { spam_by: (typeof SPAM_JUDGES)[number] | null; is_repeat: boolean }
+/**
+ * The fate of a message, who said if it is spam, if it counts as one of the repeats of its sender, and if it is held,
+ * or a copy of one that is.
+ */
+export type Decision = Becomes & { spam_by: (typeof SPAM_JUDGES)[number] | null; is_repeat: boolean; is_held: boolean }
 
 /** The facts that were read about a message before it is decided on. */
 type Findings = { filed: Filed | undefined; is_letter: boolean; trust: Trust; thread: Thread | undefined }
@@ -52,7 +55,7 @@ export async function decide(scope: Scope, mail: InboundMail): Promise<Decision>
  * @returns a decision for each, in their order
  */
 export async function decideAll(scope: Scope, mails: InboundMail[]): Promise<Decision[]> {
-  const [filed, letters, policies, rules, contacts] = await together([
+  const [{ filed, held }, letters, policies, rules, contacts] = await together([
     findFiled(scope, mails),
     findLetters(scope, mails),
     getPolicies(scope),
@@ -78,6 +81,7 @@ export async function decideAll(scope: Scope, mails: InboundMail[]): Promise<Dec
     ),
     findRoomForRepeats(scope, mails, filed),
   ])
+  const heldOf = (place: number) => ({ outcome: held.has(place) ? ('duplicate' as const) : ('spam' as const) })
   const decisions = await together(
     mails.map(async (mail, place) => {
       const known = filed.get(place)
@@ -92,7 +96,7 @@ export async function decideAll(scope: Scope, mails: InboundMail[]): Promise<Dec
       const is_held = isHeld(mail, becomes, { rule, policy: policies.spam_policy, is_known })
       const is_shown = !is_held && becomes.outcome !== 'duplicate' && becomes.outcome !== 'own'
       const is_repeat = is_shown && known === 'with another text' && !mail.is_released
-      return { ...(is_held ? { outcome: 'spam' as const } : becomes), spam_by, is_repeat }
+      return { ...(is_held ? heldOf(place) : becomes), spam_by, is_repeat, is_held }
     }),
   )
   const repeats = new Map<string, number>()
@@ -101,7 +105,8 @@ export async function decideAll(scope: Scope, mails: InboundMail[]): Promise<Dec
     const sender = mails[place]!.fingerprint.repeats
     const before = repeats.get(sender) ?? 0
     repeats.set(sender, before + 1)
-    return before < rooms[place]! ? decision : { outcome: 'spam', spam_by: 'repeat', is_repeat: false }
+    if (before < rooms[place]!) return decision
+    return { ...heldOf(place), spam_by: 'repeat', is_repeat: false, is_held: true }
   })
 }
 

@@ -85,41 +85,47 @@ type Asked = {
   is_released: boolean
 }
 
-type Found = { place: number; words: string[] | null; from_list: boolean; body: string | null }
+type Found = { place: number; words: string[] | null; from_list: boolean; body: string | null; is_held: boolean }
 
 /**
  * Finds those of the messages whose fingerprints the organization has filed. Lists add words to what they pass on: with
- * a copy from a list the text of one need only be part of the other. What came in a forged name before hides nothing.
- * Nobody has seen the words of a released message: only other texts under its id are known.
- * @returns what is known of them, by their places in the list
+ * a copy from a list the text of one need only be part of the other. What came in a forged name before hides nothing,
+ * and what is held hides only what would be held, too. Nobody has seen the words of a released message: only other
+ * texts under its id are known.
+ * @returns what is known of them, by their places in the list, and the places of those that are held already
  */
-export async function findFiled({ sql, organization_id }: Scope, mails: Asked[]): Promise<Map<number, Filed>> {
+export async function findFiled(
+  { sql, organization_id }: Scope,
+  mails: Asked[],
+): Promise<{ filed: Map<number, Filed>; held: Set<number> }> {
   const rows = mails.map(({ id, fingerprint, headers, sender_verified }, place) => ({
     id,
     place,
     from_list: headers.list !== null,
     is_forged: sender_verified === false,
     ...fingerprint,
+    held: heldAs(fingerprint.text),
   }))
   const found = await sql<Found[]>`
-    select g.place, f.words, f.from_list, m.body
+    select g.place, f.words, f.from_list, m.body, f.fingerprint = g.held as is_held
     from json_to_recordset(${JSON.stringify(rows)}::text::json)
-      as g (id uuid, place integer, text text, former text, is_brief boolean, words text, from_list boolean,
+      as g (id uuid, place integer, text text, former text, held text, is_brief boolean, words text, from_list boolean,
         is_forged boolean)
-    join inbound_fingerprints f on f.organization_id = ${organization_id} and f.fingerprint in (g.text, g.former)
+    join inbound_fingerprints f on f.organization_id = ${organization_id} and f.fingerprint in (g.text, g.former, g.held)
     left join inbound_messages i on i.organization_id = ${organization_id} and i.id = f.inbound_message_id
     left join messages m on m.organization_id = ${organization_id} and m.id = i.message_id
       and (g.from_list or f.from_list) and g.words <> all(f.words)
     where (not g.is_brief or uuid_time(f.inbound_message_id) > now() - ${BRIEF_HOURS} * interval '1 hour')
       and (g.is_forged or i.sender_verified is not false)
       and (f.inbound_message_id <> g.id or cardinality(f.words) > 1)`
-  const filed = new Map<number, Filed>()
+  const [filed, held] = [new Map<number, Filed>(), new Set<number>()]
   for (const one of found) {
     const mail = mails[one.place]!
     const result = await compare(mail, one)
-    if (result) filed.set(one.place, mail.is_released ? 'with another text' : result)
+    if (one.is_held && result === 'again') held.add(one.place)
+    if (result && !one.is_held) filed.set(one.place, mail.is_released ? 'with another text' : result)
   }
-  return filed
+  return { filed, held }
 }
 
 /** @param found what releases before did not note the words of is the same message, whatever its text */
@@ -163,6 +169,11 @@ export async function findRoomForRepeats(scope: Scope, mails: Asked[], filed: Ma
 /** The fingerprint that counts a filed message as a repeat. Those of one sender are in the order of their time. */
 export function repeatOf<T extends { repeats: string; id: string }>(message: T) {
   return { ...message, fingerprint: `${message.repeats} ${message.id}`, words: null, from_list: false }
+}
+
+/** The fingerprint under which a message that is held is known. */
+export function heldAs(text: string): string {
+  return `held:${text}`
 }
 
 /** The fingerprint of a message that is filed once more: it gets the words of the message. */

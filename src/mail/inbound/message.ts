@@ -124,7 +124,10 @@ export async function withCheckedSender(mail: InboundMail): Promise<InboundMail>
   // A proof of From proves nobody else.
   const is_from = sender !== undefined && sender.email === from
   const sender_verified = verdict.sender_verified === true && !is_from ? null : verdict.sender_verified
-  return { ...mail, ...verdict, spam, sender_verified, is_undecided: verdict.is_undecided && delivery !== null }
+  const is_undecided = verdict.is_undecided && delivery !== null
+  // A forger uses up nothing of a proven sender.
+  const repeats = sender_verified ? `proven-${mail.fingerprint.repeats}` : mail.fingerprint.repeats
+  return { ...mail, ...verdict, spam, sender_verified, is_undecided, fingerprint: { ...mail.fingerprint, repeats } }
 }
 
 /** Gives the ids that the database can hold and find; those that are too long are left out. */

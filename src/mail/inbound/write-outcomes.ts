@@ -11,7 +11,7 @@ import { storable } from '../../base/shapes/fold'
 import { type NewEvent, publishEach, type Subscriber } from '../../delivery/webhooks/publish'
 import { removeSoon } from '../../desk/attachments/removals'
 import type { Decision } from './decide'
-import { mergeFingerprints, repeatOf } from './fingerprint'
+import { heldAs, mergeFingerprints, repeatOf } from './fingerprint'
 import type { InboundMail } from './message'
 import { presented, taken } from './select-ledger'
 
@@ -118,7 +118,7 @@ function rowOf({ mail, decision, about }: FiledMail) {
   const named = [...new Set(addresses)].slice(0, MAX_RECIPIENTS)
   return {
     id,
-    fingerprint: fingerprint.text,
+    fingerprint: decision.is_held ? heldAs(fingerprint.text) : fingerprint.text,
     repeats: fingerprint.repeats,
     words: fingerprint.words,
     from_list: headers.list !== null,

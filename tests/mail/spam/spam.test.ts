@@ -308,6 +308,31 @@ describe('sender rules', () => {
 
 const SPOOFED = 'from mx.evil (mx.evil [203.0.113.9]) by relay.example with ESMTP; Tue, 24 Nov 2026 10:00:00 +0000'
 
+describe('of copies under one Message-ID', () => {
+  const from = 'pat@passes.example'
+  const dated = { From: from, Date: 'Sat, 21 Nov 2026 10:00:00 +0000' }
+
+  test('those of a forger use up nothing of the proven sender', async () => {
+    for (let number = 0; number < 22; number++) {
+      const fields = { ...dated, Received: SPOOFED, Message_ID: '<forged@passes.example>' }
+      const row = await sent(fields, { from, body: `Text ${number}` })
+      if (number === 21) expect(row).toMatchObject({ outcome: 'spam', spam_by: 'repeat', sender_verified: false })
+    }
+    const rows = []
+    for (const body of ['Page 1', 'Page 2']) {
+      rows.push(await sent({ ...dated, Message_ID: '<scan@passes.example>' }, { from, body }))
+    }
+    expect(rows).toMatchObject([{ outcome: 'ticket', sender_verified: true }, { outcome: 'message' }])
+  })
+
+  test('one that is held hides none that is not, and a further one that would be held', async () => {
+    const fields = { ...dated, From: 'carla@customer.example', Message_ID: '<twice@customer.example>' }
+    const outcomes = []
+    for (const judged of [SPAM, SPAM, {}, {}, SPAM]) outcomes.push((await sent({ ...judged, ...fields })).outcome)
+    expect(outcomes).toEqual(['spam', 'duplicate', 'ticket', 'duplicate', 'duplicate'])
+  })
+})
+
 describe('rspamd', () => {
   async function judgedBy(answer: (request: Request) => Response | Promise<Response>, fields: Fields = {}) {
     const server = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: answer })
