@@ -73,11 +73,16 @@ export async function readManifest(vault: Vault, accepted?: Accepted): Promise<M
   const text = await contentOf(vault, MANIFEST, accepted).catch(unlessNothing)
   if (text === undefined) return undefined
   const manifest = Object(parsed(text.toString()))
-  if (manifest.format === UNPROVEN_FORMAT) Object.assign(manifest, { format: FORMAT, generation: 0 })
+  // One of this form has a proof, whatever is accepted.
+  if (manifest.format === FORMAT && accepted === 'any') return readManifest(vault, 'proven')
+  const is_unproven = manifest.format === UNPROVEN_FORMAT
+  if (is_unproven) Object.assign(manifest, { format: FORMAT, generation: 0 })
   if (manifest.format !== FORMAT) {
     throw new BackupError(`${vault.target.place} was made by a release with another form of backups`)
   }
   if (!Value.Check(Manifest, manifest)) throw new DamagedBackupError('the manifest of the backup names what none has')
+  // Nothing in it says which copies can be proven.
+  if (is_unproven) for (const { bases } of manifest.chains) for (const base of bases) delete base.key
   return manifest
 }
 

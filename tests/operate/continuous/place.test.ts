@@ -1,5 +1,5 @@
 /** Which folders a backup may be in, and what is left in one that is refused. */
-import { afterAll, expect, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import os from 'node:os'
@@ -7,11 +7,19 @@ import path from 'node:path'
 import { readConfig } from '../../../src/base/config'
 import { useSecrets } from '../../../src/base/secrets'
 import { fullWords } from '../../../src/operate/continuous/backup-words'
-import { adoptTarget, claimTarget, openOwnVault, refuseLiving } from '../../../src/operate/continuous/own-target'
+import { keyFingerprints } from '../../../src/operate/continuous/key-fingerprints'
+import {
+  adoptTarget,
+  claimTarget,
+  isUnproven,
+  openOwnVault,
+  refuseLiving,
+} from '../../../src/operate/continuous/own-target'
 import { prepareTarget } from '../../../src/operate/continuous/start-backup'
 import { contentOf } from '../../../src/operate/continuous/vault'
 import { WaitingLog } from '../../../src/operate/continuous/waiting-log'
 import { checkContinuousBackup } from '../../../src/operate/doctor/continuous-backup'
+import { forgeObject } from '../../support/continuous'
 import { withSettings } from '../../support/settings'
 
 const base = fs.mkdtempSync(path.join(os.tmpdir(), 'place-'))
@@ -74,6 +82,38 @@ test('a service that wrote to a place a short time ago keeps it, unless the oper
   await refuseLiving(vault, 'owner')
   await adoptTarget(vault, { ...owner, service: 'other' })
   await refuseLiving(vault, 'other')
+})
+
+describe('a manifest that anybody could have written is not made the word of the service', () => {
+  const owner = { service: 'owner', writer: 'one', postgresql: null }
+  const [id, time] = ['00000000-0000-4000-8000-000000000000', '2026-11-01T00:00:00.000Z']
+
+  /** Puts a manifest without a proof, whose copy claims to be sealed by the present SECRET_KEY. */
+  async function forge(name: string, format: number) {
+    useSecrets('a secret key that only tests use')
+    fs.mkdirSync(at(name))
+    const key = keyFingerprints()[0]!
+    const base = { id, started_at: time, ended_at: time, parts: 0, bytes: 0, key }
+    const chains = [{ id, bases: [base], ended_at: null }]
+    const manifest = { format, generation: Number.MAX_SAFE_INTEGER, ...owner, release: '0', key, chains }
+    forgeObject(at(name), 'manifest', Buffer.from(JSON.stringify(manifest)))
+    return withSettings({ DATA_DIR, BACKUP_TO: at(name) })
+  }
+
+  test('in the present form it is refused', async () => {
+    using _ = await forge('forged', 2)
+    const vault = await openOwnVault('begin')
+    await expect(claimTarget(vault, { service: 'owner' }, owner)).rejects.toThrow('has no proof')
+    await expect(adoptTarget(vault, owner)).rejects.toThrow('has no proof')
+    expect(fs.readdirSync(at('forged'))).toEqual(['manifest'])
+  })
+
+  test('in that of a release until 0.2 its copies stay unproven', async () => {
+    using _ = await forge('forged-old', 1)
+    const vault = await openOwnVault('begin')
+    const claimed = await claimTarget(vault, { service: 'owner' }, owner)
+    expect([claimed.generation, isUnproven(claimed)]).toEqual([1, true])
+  })
 })
 
 test.skipIf(process.getuid?.() !== 0)(
