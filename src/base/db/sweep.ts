@@ -3,7 +3,7 @@ import { type InOrganization, withRows, workOffInBatches } from './all-organizat
 import type { Connection, Fragment } from './transact'
 
 /** SQL: the rows of another table, by its alias, that are of the organization of the row `t`. */
-type Own = (alias: string) => Fragment
+export type Own = (alias: string) => Fragment
 
 /** The rows of a table that are worked on, told once: they are looked for in all organizations, then taken in one. */
 export type Old = {
@@ -20,8 +20,8 @@ export type Old = {
   pause_ms?: number
 }
 
-/** SQL: a statement that locks the old rows of a batch and returns their keys; `and` leaves some of them. */
-export type OldRows = (and?: Fragment) => Fragment
+/** SQL: a statement that locks the old rows of a batch and returns their keys. */
+export type OldRows = () => Fragment
 
 /**
  * Works on old rows by short transactions of one organization. Rows that another process works on are left to it.
@@ -39,9 +39,9 @@ export function sweep(
     const { sql, organization_id } = batch
     const keyOf = (alias: string) => sql.unsafe(key.map((column) => `${alias}.${column}`).join(', '))
     const own = (alias: string) => sql`${sql(`${alias}.organization_id`)} = ${organization_id}`
-    const old = (and = sql``) => sql`
+    const old = () => sql`
       select ${keyOf('t')} from ${sql(table)} t where t.organization_id = ${organization_id}
-        and (${told(own)}) ${and}
+        and (${told(own)})
       ${order ? sql`order by ${sql(`t.${order}`)}` : sql``} limit ${size} for update of t skip locked`
     if (work) return work(batch, old)
     const { count } = await sql`

@@ -1,10 +1,10 @@
 /** Removes deleted tickets for good once their retention is over. For a background job. */
 
 import type { InOrganization } from '../../base/db/all-organizations'
-import { type OldRows, sweep } from '../../base/db/sweep'
-import type { Connection } from '../../base/db/transact'
+import { type OldRows, type Own, sweep } from '../../base/db/sweep'
+import type { Connection, Fragment } from '../../base/db/transact'
 import { removeSoon } from '../attachments/removals'
-import { holdLabels, isHeld } from '../holds/holds'
+import { holdLabels } from '../holds/holds'
 import { PURGED } from './ticket-fields'
 
 /** Tables whose rows belong to a ticket, anchors before their messages; attachments go with their
@@ -26,17 +26,25 @@ const DEPENDENTS = [
  * @returns how many tickets were purged
  */
 export function purgeDeletedTickets(connection: Connection, retention_days: number): Promise<number> {
-  // Merged tickets go together with the one that has their messages.
-  const is_old = connection.sql`
-    deleted_at < now() - make_interval(days => ${retention_days}) and purged_at is null and merged_into_id is null`
+  const { sql } = connection
+  const isLabelled = (own: Own, id: Fragment) => sql`
+    select 1 from ticket_labels l join retention r on ${own('r')} and l.label_id = any(r.hold_label_ids)
+    where ${own('l')} and l.ticket_id = ${id}`
+  // Merged tickets go together with the one that has their messages. What is on hold is not even looked for: many such
+  // tickets of one organization would hide those of others.
+  const is_old = (own: Own) => sql`
+    t.deleted_at < now() - make_interval(days => ${retention_days}) and t.purged_at is null and t.merged_into_id is null
+    and not exists (${isLabelled(own, sql`t.id`)})
+    and not exists (
+      select 1 from tickets h where ${own('h')} and h.merged_into_id = t.id and exists (${isLabelled(own, sql`h.id`)})
+    )`
   return sweep(connection, { table: 'tickets', is_old, order: 'deleted_at', size: 50 }, purgeBatch)
 }
 
 async function purgeBatch({ sql, organization_id }: InOrganization, old: OldRows): Promise<number> {
-  const labels = await holdLabels({ sql, organization_id })
-  const tickets = await sql<
-    { id: string }[]
-  >`${old(sql`and not ${isHeld({ sql, organization_id }, labels, sql`t.id`)}`)}`
+  // The labels that hold stay as they are until it ends.
+  await holdLabels({ sql, organization_id })
+  const tickets = await sql<{ id: string }[]>`${old()}`
   if (tickets.length === 0) return 0
   const found = tickets.map(({ id }) => id)
   const merged = await sql<{ id: string }[]>`

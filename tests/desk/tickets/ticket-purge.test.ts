@@ -40,6 +40,27 @@ test('a deleted ticket is purged after the retention with all that hangs on it',
   expect((await agent.get(`/tickets/${kept.id}`)).status).toBe(200)
 })
 
+test('deleted tickets that one organization has on hold keep none of others from being purged', async () => {
+  const [holding, other] = [await createOrganization(), await createOrganization()]
+  const label = await createLabel(holding.agent)
+  const { sql } = connection()
+  const contact = await createContact(holding.agent)
+  await sql`
+    insert into tickets (organization_id, id, number, code, subject, contact_id, deleted_at)
+    select ${holding.scope.organization_id}, gen_random_uuid(), n, 'HELD-' || n, 'Held', ${contact.id}, now() - interval '2 years'
+    from generate_series(1, 10000) n`
+  await sql`
+    insert into ticket_labels (organization_id, ticket_id, label_id)
+    select organization_id, id, ${label.id} from tickets where organization_id = ${holding.scope.organization_id}`
+  expect((await holding.admin.patch('/retention', { hold_label_ids: [label.id] })).status).toBe(200)
+  const ticket = await createTicket(other.agent)
+  await other.agent.delete(`/tickets/${ticket.id}`)
+  await sql`
+    update tickets set deleted_at = now() - interval '1 year'
+    where organization_id = ${other.scope.organization_id} and id = ${ticket.id}`
+  expect(await purgeDeletedTickets(connection(), 30)).toBe(1)
+}, 60_000)
+
 test('a purged ticket with time keeps code, subject, company and contact for its time, and nothing else', async () => {
   const organization = await createOrganization()
   const { agent, scope } = organization
