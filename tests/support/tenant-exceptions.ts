@@ -50,6 +50,7 @@ export const EXCEPTIONS: Record<string, string[]> = {
   'names it by own(alias): in all organizations that of the row, in one the parameter': [
     'delivery/webhooks/upkeep queued',
     'delivery/webhooks/upkeep purgeDeliveries',
+    'desk/tickets/purge purgeDeletedTickets',
   ],
   'asks which organizations have work': [
     'base/db/all-organizations withRows',
@@ -57,6 +58,8 @@ export const EXCEPTIONS: Record<string, string[]> = {
     'base/db/all-organizations organizationsByMachine',
     'delivery/events/follow findPublished',
     'delivery/outbox/due-lanes',
+    'delivery/webhooks/upkeep findOrdered',
+    'desk/attachments/scan scanPending',
     'desk/deeds/deeds goOnWithDeeds',
     'desk/retention/apply applyRetention',
     'delivery/outbox/lane-faults endWaits',
