@@ -223,7 +223,7 @@ describe.skipIf(reason !== undefined)('customers', () => {
     await dialog.getByLabel('Type “Carla Conti” to go on').fill('Carla Conti')
     await dialog.getByRole('button', { name: 'Erase the person' }).click()
     await page
-      .getByText(/Erased: 3 tickets, [23] messages, 0 files\./)
+      .getByText(/Erased: 4 tickets, [23] messages, 0 files\./)
       .first()
       .waitFor()
     expect(await found('/contacts?search=Carla')).toEqual([])
