@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { api, createOrganization, expectError, startApi, stopApi, stranger } from '../support/api'
 import { createCustomer, isForCustomers } from '../support/customers'
-import { pathWith, readEndpoints, STREAM } from '../support/endpoints'
+import { pathWith, readEndpoints, type Schema, STREAM } from '../support/endpoints'
 import { createTicket } from '../support/factories'
 import { createWorld, fingerprint, goodBody, goodRaw } from '../support/world'
 
@@ -12,26 +12,38 @@ afterAll(stopApi)
 const faultsOf = (answer: { body: { error: { details: { errors: { path: string }[] } } } }) =>
   answer.body.error.details.errors.map(({ path }) => path)
 
-test('every route refuses every parameter that is given twice, known or not, and changes nothing', async () => {
+/** Every route with a good request of somebody who may send it, of an organization that has everything. */
+async function everyRoute() {
   const organization = await createOrganization()
   const world = await createWorld(organization)
   const customer = await createCustomer(organization.admin)
   const ticket = (await customer.post('/my/tickets', { subject: 'Mine', body: 'Hello' })).body.data
   const stream = { ...(await readEndpoints())[0]!, name: `GET ${STREAM}`, method: 'GET', path: '/events/stream' }
   const endpoints = [...(await readEndpoints()), { ...stream, query: { start: {}, types: {} }, body: undefined }]
-  let tried = 0
-  for (const endpoint of endpoints) {
+  const routes = endpoints.map((endpoint) => {
     const { method, path, name } = endpoint
     const is_for_customers = isForCustomers(endpoint)
     const client = is_for_customers ? customer : organization.admin
     const ids = is_for_customers ? { ...world, ticket_id: ticket.id } : { ...world, organization_id: organization.id }
-    const before = await fingerprint(organization.id)
-    for (const parameter of [...Object.keys(endpoint.query), 'unknown', 'custom.a/b~c']) {
+    const send = (query: string) => {
       const raw = goodRaw(name)
       const body = raw?.body ?? (endpoint.body && goodBody(name, world))
-      const key = encodeURIComponent(parameter)
       const headers: Record<string, string> = raw?.type ? { 'content-type': raw.type } : {}
-      const answer = await client.send(method, `${pathWith(path, ids)}?${key}=&x=1&${key}=`, body, headers)
+      return client.send(method, `${pathWith(path, ids)}?${query}`, body, headers)
+    }
+    return { name, parameters: Object.entries<Schema>(endpoint.query), send }
+  })
+  return { routes, organization }
+}
+
+test('every route refuses every parameter that is given twice, known or not, and changes nothing', async () => {
+  const { routes, organization } = await everyRoute()
+  let tried = 0
+  for (const { name, parameters, send } of routes) {
+    const before = await fingerprint(organization.id)
+    for (const parameter of [...parameters.map(([known]) => known), 'unknown', 'custom.a/b~c']) {
+      const key = encodeURIComponent(parameter)
+      const answer = await send(`${key}=&x=1&${key}=`)
       const at = `/query/${parameter.replaceAll('~', '~0').replaceAll('/', '~1')}`
       const found = [name, parameter, answer.status, answer.body?.error.details.errors?.[0]]
       expect(found).toEqual([name, parameter, 422, { path: at, message: 'must be given once' }])
@@ -40,6 +52,36 @@ test('every route refuses every parameter that is given twice, known or not, and
     expect([name, await fingerprint(organization.id)]).toEqual([name, before])
   }
   expect(tried).toBeGreaterThan(400)
+}, 600_000)
+
+/** What a parameter of a schema must not be. */
+function wrongFor({ type, format, enum: words, minLength, maxLength }: Schema): string[] {
+  if (type === 'integer') return ['0', '-1', '1.5', 'x', '']
+  if (type === 'boolean') return ['yes', '1', '']
+  if (words) return ['nonsense', words[0]!.toString().toUpperCase(), '']
+  if (format) return ['x', '2026-02-30', '2026-02-30T12:00:00Z', '0000-12-31', '']
+  return [...(maxLength ? ['a'.repeat(maxLength + 1)] : []), ...(minLength ? [''] : [])]
+}
+
+test('every route names the parameter that its schema does not take, and changes nothing', async () => {
+  const { routes, organization } = await everyRoute()
+  const before = await fingerprint(organization.id)
+  const taken: string[] = []
+  let tried = 0
+  for (const { name, parameters, send } of routes) {
+    for (const [parameter, schema] of name.includes('/oidc/') ? [] : parameters) {
+      for (const value of wrongFor(schema)) {
+        const { status, body } = await send(`${parameter}=${value}`)
+        const paths = body?.error?.details.errors?.map(({ path }: { path: string }) => path) ?? []
+        if (status !== 422 || !paths.includes(`/query/${parameter}`))
+          taken.push(`${name} ${parameter}=${value} ${status}`)
+        tried++
+      }
+    }
+  }
+  expect(taken).toEqual([])
+  expect(await fingerprint(organization.id)).toEqual(before)
+  expect(tried).toBeGreaterThan(300)
 }, 600_000)
 
 test('status twice, in whatever writing, is told once beside the other faults', async () => {

@@ -102,7 +102,6 @@ describe('listing', () => {
     expect(body.data.map((webhook: { id: string }) => webhook.id)).toEqual(ids.slice(0, 2))
     const second = await agent.get('/webhooks?per_page=2&page=2')
     expect(second.body.data.map((webhook: { id: string }) => webhook.id)).toEqual(ids.slice(2))
-    expect((await agent.get('/webhooks?page=0')).status).toBe(422)
   })
 })
 

@@ -119,7 +119,6 @@ test('the list is newest first, paged, with counts', async () => {
     { id: company_id, name: 'Customer Ltd', domains: [], contact_count: 1, ticket_count: 1 },
   ])
   expect((await agent.get('/companies?page=2&per_page=2')).body.data).toMatchObject([{ id: companies[0].id }])
-  expect((await agent.get('/companies?page=0')).body.error.code).toBe('VALIDATION_ERROR')
 })
 
 test('a company shows its contacts, recent tickets and all the time that was logged for it', async () => {

@@ -80,7 +80,6 @@ test('drafts are listed newest first, by ticket, author and stale, with cursors'
   expect(await idsOf(agent, '?stale=false')).toEqual([third.id, first.id])
   const { meta } = (await agent.get('/drafts?per_page=2')).body
   expect([meta.total, await idsOf(agent, `?per_page=2&cursor=${meta.next_cursor}`)]).toEqual([3, [first.id]])
-  expectError(await agent.get('/drafts?stale=perhaps'), 422, 'VALIDATION_ERROR')
 })
 
 test('a page of large drafts comes in steps, in order', async () => {

@@ -106,17 +106,6 @@ test('the messages of a ticket are paged with meta when a page is asked for', as
   })
 })
 
-test.each(['include_internal=yes', 'include_internal=', 'page=0', 'per_page=x'])(
-  '?%s is VALIDATION_ERROR',
-  async (query) => {
-    const { agent, scope } = await createOrganization()
-    const ticket = await insertTicket(scope)
-    const answer = await agent.get(`/tickets/${ticket.id}/messages?${query}`)
-    expect([answer.status, answer.body.error.code]).toEqual([422, 'VALIDATION_ERROR'])
-    expect(answer.body.error.details.errors[0].path).toBe(`/query/${query.split('=')[0]}`)
-  },
-)
-
 test('a body is kept as given, spaces and all', async () => {
   const { agent, scope } = await createOrganization()
   const ticket = await insertTicket(scope)

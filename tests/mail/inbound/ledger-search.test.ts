@@ -99,15 +99,7 @@ describe('a search of the ledger', () => {
     expect(row).toMatchObject({ envelope_from: null, recipients: [address] })
   })
 
-  test.each([
-    'from=carla',
-    'from=@',
-    'to=a@b@',
-    'received_after=yesterday',
-    'include_refused=1',
-    'outcome=lost',
-    'subject=%00',
-  ])('%s is 422', async (query) => {
+  test.each(['from=carla', 'from=@', 'to=a@b@', 'subject=%00'])('%s is 422', async (query) => {
     const { status, body } = await desk.admin.get(`/inbound-messages?${query}`)
     expect([status, body.error.code]).toEqual([422, 'VALIDATION_ERROR'])
   })

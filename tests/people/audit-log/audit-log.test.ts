@@ -4,7 +4,7 @@ import { removeOldAuditEntries } from '../../../src/base/audit/audit-retention'
 import { newId } from '../../../src/base/db/columns'
 import { connection } from '../../../src/base/db/pool'
 import { firstIdAt } from '../../../src/base/shapes/ids'
-import { type Client, createOrganization, startApi, stopApi } from '../../support/api'
+import { type Client, createOrganization, expectError, startApi, stopApi } from '../../support/api'
 import { createMailbox } from '../../support/mail'
 import { withSettings } from '../../support/settings'
 import { createWebhook } from '../../support/webhooks'
@@ -127,21 +127,7 @@ describe('the list', () => {
     expect(await actions('created_after=2026-01-01T00:00:00Z&created_before=2100-01-01T00:00:00Z')).toHaveLength(2)
     expect(await actions('created_before=2026-01-01T00:00:00Z')).toEqual([])
     expect(await actions('created_after=2100-01-01T00:00:00Z')).toEqual([])
-  })
-
-  test.each([
-    ['action=user.exploded', 'action'],
-    ['resource_type=spaceship', 'resource_type'],
-    ['actor_id=me', 'actor_id'],
-    ['created_after=2026-01-01', 'created_after'],
-  ])('%s is VALIDATION_ERROR', async (filter, field) => {
-    const { admin } = await createOrganization()
-    const { status, body } = await admin.get(`/audit-log?${filter}`)
-    expect([status, body.error.code, body.error.details.errors[0].path]).toEqual([
-      422,
-      'VALIDATION_ERROR',
-      `/query/${field}`,
-    ])
+    expectError(await admin.get('/audit-log?action=user.exploded'), 422, 'VALIDATION_ERROR')
   })
 })
 
