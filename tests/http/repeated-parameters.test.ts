@@ -54,7 +54,7 @@ test('every route refuses every parameter that is given twice, known or not, and
   expect(tried).toBeGreaterThan(400)
 }, 600_000)
 
-/** What a parameter of a schema must not be. */
+/** Values that a schema does not take, such as text for a number. */
 function wrongFor({ type, format, enum: words, minLength, maxLength }: Schema): string[] {
   if (type === 'integer') return ['0', '-1', '1.5', 'x', '']
   if (type === 'boolean') return ['yes', '1', '']
