@@ -11,6 +11,7 @@ import type MailMessage from 'nodemailer/lib/mailer/mail-message'
 import MimeNode from 'nodemailer/lib/mime-node'
 import SMTPConnection from 'nodemailer/lib/smtp-connection'
 import { isInNetworks, networksAt } from '../../base/address/networks'
+import { within } from '../../base/flow/within'
 import { resolveDestination } from '../../base/net/destination'
 import type { ComposedMail } from './compose'
 import { isMessageId } from './header-values'
@@ -42,6 +43,8 @@ export type SendResult = {
  * The ten minutes of the RFC would be too long: the outbox gives up an attempt of ten minutes as lost.
  */
 const TIMEOUTS: SmtpTimeouts = { connect_ms: 10_000, greeting_ms: 30_000, silence_ms: 300_000 }
+/** Whoever tests a mailbox waits for the answer. */
+const TEST_MS = 30_000
 /** SMTP between servers, with TLS from the start, submission, and the usual port where 25 is closed. */
 const MAIL_PORTS: readonly number[] = [25, 465, 587, 2525]
 /** Shorter than the time after which servers hang up. */
@@ -92,14 +95,17 @@ export async function sendMail(smtp: MailboxSmtp, mail: ComposedMail, options: S
 /**
  * Connects to a mailbox's server and, with a user name, signs in, also where the server does not ask for it. Without
  * one it asks whether the server takes mail so. Sends no message and never rejects.
+ * @param answer_ms the longest that it takes: a server may send a byte now and then
  */
 export async function testMailbox(
   smtp: MailboxSmtp,
   options: SendOptions,
+  answer_ms = TEST_MS,
 ): Promise<{ ok: boolean; error: string | null; response_time_ms: number }> {
   const started = performance.now()
   const transport = openTransport(smtp, options, { forceAuth: true, ...(!smtp.username && UNSIGNED) })
-  const error = await transport.verify().then(
+  const too_late = Object.assign(new Error('The test took too long'), { code: 'ETIMEDOUT' })
+  const error = await within(answer_ms, transport.verify(), too_late).then(
     () => null,
     (error) => sendError(error, smtp).message,
   )

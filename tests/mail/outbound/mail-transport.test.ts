@@ -10,6 +10,7 @@ import type { SendOptions } from '../../../src/mail/outbound/settings'
 import { closeTransports, sendMail, testMailbox } from '../../../src/mail/outbound/transport'
 import { issueCertificate, issueExpiredCertificate } from '../../support/certificates'
 import { freePort } from '../../support/ports'
+import { startRawReceiver } from '../../support/raw-receiver'
 import { startRawSmtp } from '../../support/raw-smtp'
 import { allowed, bytes, compose, send, smtpOf, TO } from '../../support/replies'
 import { startSmtpSink } from '../../support/smtp'
@@ -269,6 +270,19 @@ describe('the test of a mailbox', () => {
     const result = await testMailbox(smtp, { allowed, ca: sink.ca })
     expect(result).toEqual({ ok: true, error: null, response_time_ms: expect.any(Number) })
     expect(sink.messages).toHaveLength(0)
+  })
+
+  test('ends in time at a server that sends a byte now and then', async () => {
+    using server = await startRawReceiver(
+      (socket) => {
+        socket.write('220 hello\r\n')
+        const timer = setInterval(() => socket.write('2'), 20)
+        socket.on('close', () => clearInterval(timer))
+      },
+      { tls: false },
+    )
+    const { ok, error } = await testMailbox(smtpOf(server), { allowed }, 300)
+    expect([ok, error]).toEqual([false, 'timeout: the server does not answer in time'])
   })
 
   test('names the answer of the server', async () => {
