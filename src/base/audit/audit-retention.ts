@@ -10,7 +10,7 @@ export async function removeOldAuditEntries(connection: Connection, retention_da
     await sql`set local citus.propagate_set_commands = 'local'`
     await sql`set local deskwire.audit_log = 'retention'`
     const { count } = await sql`
-      with old as materialized (${old()})
+      with old as materialized (${old})
       delete from audit_log a using old where a.organization_id = ${organization_id} and a.id = old.id`
     return count
   })

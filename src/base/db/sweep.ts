@@ -20,18 +20,16 @@ export type Old = {
   pause_ms?: number
 }
 
-/** SQL: a statement that locks the old rows of a batch and returns their keys. */
-export type OldRows = () => Fragment
-
 /**
  * Works on old rows by short transactions of one organization. Rows that another process works on are left to it.
- * @param work does a batch, and returns how many rows it found. Without it they are deleted.
+ * @param work does a batch: `old` is a statement that locks its rows and returns their keys. Returns how many it found.
+ *   Without it they are deleted.
  * @returns how many rows in all
  */
 export function sweep(
   connection: Connection,
   { table, key = ['id'], is_old, order, size = 1000, pause_ms }: Old,
-  work?: (batch: InOrganization, old: OldRows) => Promise<number>,
+  work?: (batch: InOrganization, old: Fragment) => Promise<number>,
 ): Promise<number> {
   const { sql } = connection
   const told = (own: Own) => (typeof is_old === 'function' ? is_old(own) : is_old)
@@ -39,13 +37,13 @@ export function sweep(
     const { sql, organization_id } = batch
     const keyOf = (alias: string) => sql.unsafe(key.map((column) => `${alias}.${column}`).join(', '))
     const own = (alias: string) => sql`${sql(`${alias}.organization_id`)} = ${organization_id}`
-    const old = () => sql`
+    const old = sql`
       select ${keyOf('t')} from ${sql(table)} t where t.organization_id = ${organization_id}
         and (${told(own)})
       ${order ? sql`order by ${sql(`t.${order}`)}` : sql``} limit ${size} for update of t skip locked`
     if (work) return work(batch, old)
     const { count } = await sql`
-      with old as materialized (${old()})
+      with old as materialized (${old})
       delete from ${sql(table)} t using old
       where t.organization_id = ${organization_id} and (${keyOf('t')}) = (${keyOf('old')})`
     return count

@@ -21,10 +21,10 @@ export async function sweepDeliveries(connection: Connection, hold_days: number)
   const is_parked = sql`t.run_at = 'infinity'`
   const works = sql`w.active and w.status = 'active' and w.deleted_at is null`
   const released = await sweep(connection, queued(sql, sql`${works} and not w.ordered`, is_parked), (batch, old) =>
-    releaseQueued(batch, old()),
+    releaseQueued(batch, old),
   )
   const cancel = (webhook: Fragment, delivery = sql`true`) =>
-    sweep(connection, queued(sql, webhook, delivery), (batch, old) => cancelQueued(batch, old()))
+    sweep(connection, queued(sql, webhook, delivery), (batch, old) => cancelQueued(batch, old))
   const cancelled = await cancel(sql`(not w.active or w.deleted_at is not null)`)
   const expired = await cancel(
     sql`w.status = 'failed'`,
@@ -91,7 +91,7 @@ export async function forgetSecrets(connection: Connection): Promise<void> {
   const is_old = connection.sql`previous_secret_until <= now()`
   await sweep(connection, { table: 'webhooks', is_old }, async ({ sql, organization_id }, old) => {
     const { count } = await sql`
-      with old as materialized (${old()})
+      with old as materialized (${old})
       update webhooks w set previous_secret = null, previous_secret_until = null from old
       where w.organization_id = ${organization_id} and w.id = old.id`
     return count

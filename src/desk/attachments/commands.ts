@@ -172,7 +172,7 @@ export function removeUnusedUploads(connection: Connection): Promise<number> {
   const is_old = connection.sql`message_id is null and draft_id is null and created_at < now() - interval '24 hours'`
   return sweep(connection, { table: 'attachments', is_old, size: 500 }, async ({ sql, organization_id }, old) => {
     const removed = await sql<{ storage_key: string }[]>`
-      with old as materialized (${old()})
+      with old as materialized (${old})
       delete from attachments a using old where a.organization_id = ${organization_id} and a.id = old.id
       returning a.storage_key`
     await removeSoon(sql, removed)

@@ -1,7 +1,7 @@
 /** Removes deleted tickets for good once their retention is over. For a background job. */
 
 import type { InOrganization } from '../../base/db/all-organizations'
-import { type OldRows, type Own, sweep } from '../../base/db/sweep'
+import { type Own, sweep } from '../../base/db/sweep'
 import type { Connection, Fragment } from '../../base/db/transact'
 import { removeSoon } from '../attachments/removals'
 import { holdLabels } from '../holds/holds'
@@ -41,10 +41,10 @@ export function purgeDeletedTickets(connection: Connection, retention_days: numb
   return sweep(connection, { table: 'tickets', is_old, order: 'deleted_at', size: 50 }, purgeBatch)
 }
 
-async function purgeBatch({ sql, organization_id }: InOrganization, old: OldRows): Promise<number> {
+async function purgeBatch({ sql, organization_id }: InOrganization, old: Fragment): Promise<number> {
   // The labels that hold stay as they are until it ends.
   await holdLabels({ sql, organization_id })
-  const tickets = await sql<{ id: string }[]>`${old()}`
+  const tickets = await sql<{ id: string }[]>`${old}`
   if (tickets.length === 0) return 0
   const found = tickets.map(({ id }) => id)
   const merged = await sql<{ id: string }[]>`

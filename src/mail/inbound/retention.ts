@@ -13,7 +13,7 @@ export async function removeOldOriginals(connection: Connection, retention_days:
     connection,
     { table: 'inbound_messages', key, is_old, order: 'id', size: 200 },
     async ({ sql, organization_id }, found) => {
-      const old = await sql<{ id: string; storage_key: string }[]>`${found()}`
+      const old = await sql<{ id: string; storage_key: string }[]>`${found}`
       if (old.length === 0) return 0
       await sql`
         update inbound_messages set storage_key = null

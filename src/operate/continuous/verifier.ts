@@ -1,4 +1,4 @@
-/** Runs `cli backup verify` every 6 days, in a process of its own: memory and processor of the service stay free. */
+/** Runs `cli backup verify` every 6 days, in another process: the service keeps its memory and processor. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import path from 'node:path'
 import { config } from '../../base/config'

@@ -93,13 +93,13 @@ export function isUnread({ id, updated_at }: Seen): boolean {
   return begun !== undefined && updated_at > (looked.get(id) ?? begun)
 }
 
-function currentList(): string {
+function storageKey(): string {
   return `deskwire looked ${person}`
 }
 
 function readKept(): [begun: string | null, times: [string, string][]] | undefined {
   try {
-    return person && JSON.parse(localStorage.getItem(currentList())!)
+    return person && JSON.parse(localStorage.getItem(storageKey())!)
   } catch {
     return undefined
   }
@@ -114,6 +114,6 @@ function keep(): void {
   }
   // A browser may refuse to keep anything: then it holds until the page is left.
   try {
-    if (person) localStorage.setItem(currentList(), JSON.stringify([begun, [...looked]]))
+    if (person) localStorage.setItem(storageKey(), JSON.stringify([begun, [...looked]]))
   } catch {}
 }
