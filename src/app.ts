@@ -34,8 +34,10 @@ import { labelRoutes } from './desk/labels/routes'
 import { macroRoutes } from './desk/macros/routes'
 import { mergingRoutes } from './desk/merging/routes'
 import { messageRoutes } from './desk/messages/routes'
+import { openingRoutes } from './desk/opening/routes'
 import { participantRoutes } from './desk/participants/routes'
 import { contactTokenRoutes, portalRoutes } from './desk/portal/routes'
+import { readMarkRoutes } from './desk/read-marks/routes'
 import { retentionRoutes } from './desk/retention/routes'
 import { statsRoutes } from './desk/stats/routes'
 import { ticketRoutes } from './desk/tickets/routes'
@@ -43,6 +45,7 @@ import { timeEntryRoutes } from './desk/time-entries/routes'
 import { timerRoutes } from './desk/timers/routes'
 import { viewingRoutes } from './desk/viewing/routes'
 import { viewRoutes } from './desk/views/routes'
+import { EVENT_MODELS } from './event-models'
 import { documentationRoutes } from './http/openapi/documentation-page'
 import { healthRoutes } from './http/pipeline/health'
 import { pipeline } from './http/pipeline/pipeline'
@@ -54,6 +57,7 @@ import { inboundRoutes, inletRoutes } from './mail/inlets/routes'
 import { mailboxRoutes } from './mail/mailboxes/routes'
 import { outboundMessageRoutes } from './mail/outbound-messages/routes'
 import { senderRuleRoutes } from './mail/sender-rules/routes'
+import * as models from './models'
 import { apiKeyRoutes } from './people/api-keys/routes'
 import { auditLogRoutes } from './people/audit-log/routes'
 import { authRoutes } from './people/auth/routes'
@@ -77,6 +81,7 @@ export function createApp(isReady: () => Promise<boolean>, stopping?: AbortSigna
     .use(providerSignInRoutes)
     .use(identityProviderRoutes)
     .use(ticketRoutes)
+    .use(openingRoutes)
     .use(messageRoutes)
     .use(draftRoutes)
     .use(macroRoutes)
@@ -89,6 +94,7 @@ export function createApp(isReady: () => Promise<boolean>, stopping?: AbortSigna
     .use(timerRoutes)
     .use(mergingRoutes)
     .use(viewingRoutes)
+    .use(readMarkRoutes)
     .use(viewRoutes)
     .use(retentionRoutes)
     .use(webhookRoutes)
@@ -113,7 +119,7 @@ export function createApp(isReady: () => Promise<boolean>, stopping?: AbortSigna
   const app = new Elysia({ normalize: false })
     .use(pipeline(handlersOf(api), declarations, stopping))
     .use(healthRoutes(async () => !stopping?.aborted && (await isReady())))
-    .use(config.SWAGGER === 'on' ? documentationRoutes : (app: Elysia) => app)
+    .use(config.SWAGGER === 'on' ? documentationRoutes({ models, events: EVENT_MODELS }) : (app: Elysia) => app)
     .use(pageRoutes)
     .use(consoleRoutes)
     .use(api)

@@ -1,5 +1,5 @@
 /**
- * Follows the events of an organization, for `deskwire.ts`: reads what is there, then gets what happens, through broken
+ * Follows the events of an organization, for `deskwire.mts`: reads what is there, then gets what happens, through broken
  * connections and restarts of the service, each event once and in order.
  */
 import type { paths } from './schema'
@@ -31,17 +31,27 @@ export type EventsQuery = {
   onRetry?(why: Error, wait_s: number): void
 }
 
-/** An answer that is an error. `code` is for programs, such as `TICKET_NOT_FOUND`. */
+/** A fault of one field: a JSON pointer to it, such as `/email`, and a sentence for people. */
+export type FieldFault = { path: string; message: string }
+
+/** An answer that is an error. `code` is for programs, such as `TICKET_NOT_FOUND`. Its message tells the faults too. */
 export class DeskwireError extends Error {
   readonly code: string
   readonly details: unknown
+  /** The faults of fields that a 422 names; else empty. */
+  readonly faults: FieldFault[]
 
   constructor(answer: unknown) {
-    const { error } = (answer ?? {}) as { error?: { code?: string; message?: string; details?: unknown } }
-    super(error?.message ?? 'The service gave no answer that can be read')
+    const { error } = (answer ?? {}) as { error?: { code?: string; message?: string; details?: { errors?: unknown } } }
+    const errors = error?.details?.errors
+    const faults: FieldFault[] = Array.isArray(errors) ? errors.filter((one) => typeof one?.path === 'string') : []
+    const message = error?.message ?? 'The service gave no answer that can be read'
+    const told = faults.map((fault) => `${fault.path} ${fault.message}`).join('; ')
+    super(told ? `${message}: ${told}` : message)
     this.name = 'DeskwireError'
     this.code = error?.code ?? 'UNKNOWN'
     this.details = error?.details
+    this.faults = faults
   }
 }
 
@@ -65,7 +75,7 @@ const SILENCE_MS = 45_000
 /** While streams do not come through, pages are read. Then a stream is tried again. */
 const POLL_MS = 5000
 const NO_STREAM_MS = 300_000
-const LONGEST_WAIT_S = 30
+const LONGEST_RETRY_S = 30
 /** Stands between the cursor of a page and the last event of it that was worked on. */
 const WITHIN = '~'
 
@@ -104,7 +114,7 @@ export async function* followEvents(
         if (error instanceof DeskwireError) throw error
         if (performance.now() - begun_ms > PAGE_MS) failed = 0
         const asked_s = error instanceof Passing ? error.retry_after_s : 0
-        const wait_s = Math.min(asked_s || 2 ** failed++ * (0.25 + Math.random() / 4), LONGEST_WAIT_S)
+        const wait_s = Math.min(asked_s || 2 ** failed++ * (0.25 + Math.random() / 4), LONGEST_RETRY_S)
         onRetry?.(error as Error, wait_s)
         await pause(wait_s * 1000, until)
       }

@@ -1,13 +1,9 @@
-/**
- * A client of the Deskwire API for programs: typed requests with an API key, repeated safely, walks through lists, all
- * events as they happen, and the check of webhooks. Made by `bun run client`. It needs the package openapi-fetch, and runs where `fetch` and Web
- * Crypto are: Node.js 20, Bun, Deno, workers.
- */
+/** The client itself: `createDeskwire`, `walk` and `isFromDeskwire`. `/client.ts` contains it. */
 import createClient from 'openapi-fetch'
-import { DeskwireError, type DeskwireEvent, type EventsQuery, followEvents } from './deskwire-events'
+import { DeskwireError, type DeskwireEvent, type EventsQuery, type FieldFault, followEvents } from './deskwire-events'
 import type { paths } from './schema'
 
-export { DeskwireError, type DeskwireEvent, type EventsQuery }
+export { DeskwireError, type DeskwireEvent, type EventsQuery, type FieldFault }
 
 export type DeskwireOptions = {
   /** Where the service is, such as `https://desk.example.com`. */

@@ -70,7 +70,7 @@ async function start(): Promise<void> {
   // one waits for a machine that hangs, longer than a read may take.
   giveBackAtRest(() => database.is_cluster || endConnections('idle'))
   const http = new HttpListener(app)
-  await onPort('PORT', async () => http.listen(certificate))
+  await onPort('PORT', () => http.listen(certificate))
   const metrics = await onPort('METRICS_PORT', () => startMetrics(connection()))
   listenForProfiles()
   log.info({ port: http.port, smtp_port: smtp?.port, database: database.kind }, 'ready')

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import { dependencies, devDependencies } from '../package.json'
-import { type Import, readSources } from './support/sources'
+import ts from 'typescript-5'
+import { dependencies } from '../package.json'
+import { type Import, nodesOf, readSource, readSources } from './support/sources'
 
 const ROOT = path.join(import.meta.dir, '..')
 
@@ -15,13 +16,14 @@ const IMPORTS = [...FILES.values()].flatMap(({ imports }) => imports)
 /** The wings from the bottom to the top: a file imports from its own wing and from those before it, types too. */
 const WINGS = ['base', 'http', 'delivery', 'desk', 'mail', 'people', 'console', 'operate']
 /** Above all wings: they put together what runs. */
-const ENTRANCES = ['app', 'cli', 'generate-client', 'launch.mjs', 'main']
+const ENTRANCES = ['app', 'cli', 'event-models', 'launch.mjs', 'main', 'models']
 
 /** Rooms that know less than their wing allows, types too. */
 const NARROW: [room: string, imports: string][] = [
   ['base/mime', ''],
-  ['base/html', 'base/process'],
-  ['base/process', 'base/flow'],
+  ['base/runtime', ''],
+  ['base/html', 'base/process base/runtime'],
+  ['base/process', 'base/flow base/runtime'],
   ['base/errors', ''],
   ['mail/smtp', 'base/address base/config base/flow base/log base/metrics base/net'],
   ['mail/parse', 'base/address base/flow base/html base/mime base/process'],
@@ -29,13 +31,13 @@ const NARROW: [room: string, imports: string][] = [
 
 /** Modules that only some files may import at run time: types are free. */
 const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
-  ['the app', /^app$/, /^(main|generate-client)$/],
+  ['the app', /^app$/, /^main$/],
   ['routes', /\/routes$/, /^app$/],
   ['what leads requests', /^http\/(pipeline|openapi|rerun)\//, /^(app|main|operate\/start\/jobs|http\/.*)$/],
   [
     'commands',
     /\/commands$/,
-    /^(cli|operate\/start\/(jobs|deed-works|account-commands)|mail\/.*|.*\/(routes|commands|create-ticket|match-person|bulk|memberships|link|first|closed|apply|bring-participants|split)|operate\/import\/import-messages)$/,
+    /^(cli|operate\/start\/(jobs|deed-works|account-commands)|mail\/.*|.*\/(routes|commands|create-ticket|written-text|match-person|bulk|wake-ticket|begin-ticket|memberships|link|first|closed|apply|bring-participants|split)|operate\/import\/(import-messages|imported-images))$/,
   ],
   // Entrances and admission; the last two use the connection beside the pool (`shortConnection`).
   [
@@ -57,17 +59,44 @@ const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
   [
     'TypeBox',
     /^@sinclair\/typebox/,
-    /^(base\/shapes\/.*|http\/.*|.*\/model|desk\/tickets\/(conditions|ticket-fields)|operate\/(backup\/manifest|continuous\/chain-manifest))$/,
+    /^(event-models|base\/shapes\/.*|http\/.*|.*\/model|desk\/tickets\/(conditions|ticket-fields)|operate\/(backup\/manifest|continuous\/chain-manifest))$/,
   ],
   ['Drizzle', /^drizzle-orm/, /^(base\/db\/.*|.*\/(queries|commands))$/],
   ['the driver', /^postgres$/, /^base\/db\//],
+]
+
+/** Ways to name Bun, and what looks like one. */
+const BUN = [
+  `import { file } from 'bun'`,
+  `import type { Server } from 'bun'`,
+  `import 'bun:sqlite'`,
+  `export * from 'bun'`,
+  'await import(`bun:ffi`)',
+  `require('bun')`,
+  `createRequire(import.meta.url)('bun')`,
+  `let server: import('bun').Server`,
+  'const { file } = Bun',
+  'let server: Bun.Server',
+  `globalThis['Bun']`,
+  'globalThis.Bun?.gc()',
+  'import.meta.dir',
+  `/// <reference types="bun-types" />`,
+  `import text from './page.html' with { type: 'text' }`,
+]
+const NO_BUN = [
+  `import bunyan from 'bunyan'`,
+  `log('Bun is too old') // Bun.file`,
+  'import.meta.dirname',
+  `import { version } from './package.json' with { type: 'json' }`,
 ]
 
 /** Files that only compute: they import nothing of ours but each other and the word lists. */
 const PURE = new Set(
   `base/errors base/secrets base/shapes/fold base/shapes/time base/shapes/ids base/address/domains base/address/email
   base/address/characters base/html/body base/html/text base/html/backgrounds base/html/colors base/html/elements
-  base/html/long-mail base/html/styles base/html/work-limit base/html/view base/flow/gather http/request/steps base/flow/turns
+  base/html/formats base/html/tag-names base/html/hidden base/html/style-sheet base/runtime/color-channels
+  base/html/image-addresses base/html/long-mail base/html/styles base/html/work-limit base/html/view base/flow/gather
+  http/request/steps base/flow/turns
   base/flow/within base/flow/batches mail/parse/quotation mail/parse/reply-text mail/parse/reply-words delivery/outbox/retry
   desk/tickets/status desk/time-entries/csv desk/time-entries/rate delivery/webhooks/signature`.split(/\s+/),
 )
@@ -97,9 +126,10 @@ describe('wings:', () => {
     expect(found.filter(({ to }) => !allowed.includes(roomOf(to)))).toEqual([])
   })
 
-  test('the console imports only types of the server, but for its settings', () => {
+  test('the console imports only types of the server, but for its settings and what bundles it', () => {
     const found = pairs().filter(
-      ({ from, to }) => from.startsWith('console/') && FILES.has(to) && !/^console\/|^base\/config$/.test(to),
+      ({ from, to }) =>
+        from.startsWith('console/') && FILES.has(to) && !/^console\/|^base\/(config|runtime\/bundler)$/.test(to),
     )
     expect(found).toEqual([])
   })
@@ -176,9 +206,7 @@ describe('direction:', () => {
         .split('/')
         .slice(0, to.startsWith('@') ? 2 : 1)
         .join('/')
-      // The client is generated in a checkout with all dependencies.
-      const declared = from === 'generate-client' ? { ...dependencies, ...devDependencies } : dependencies
-      expect([from, name, name in declared]).toEqual([from, name, true])
+      expect([from, name, name in dependencies]).toEqual([from, name, true])
     }
   })
 })
@@ -198,41 +226,33 @@ describe('only some files know', () => {
     [
       'the environment',
       /process\.env\b|Bun\.env\b|import\.meta\.env\b/,
-      ['generate-client', 'base/config', 'launch.mjs', 'base/process/child', 'base/process/stop-request'],
-    ],
-    [
-      'Bun',
-      /\bBun\.\w|from 'bun[':]/,
-      [
-        ...[
-          'desk/attachments/storage',
-          'people/auth/password',
-          'generate-client',
-          'console/bundle',
-          'base/db/columns',
-          'base/db/embedded/file-user',
-          'base/db/embedded/service-lock',
-          'base/db/embedded/supervise',
-          'base/db/embedded/home',
-        ],
-        ...[
-          'base/db/embedded/server',
-          'base/db/embedded/file-lock',
-          'base/db/migrate',
-          'base/html/colors',
-          'operate/start/prometheus',
-          'http/pipeline/http-listener',
-          'base/net/steer',
-          'base/process/profile',
-          'base/process/collect',
-          'base/process/output',
-        ],
-      ],
+      ['base/config', 'launch.mjs', 'base/process/child', 'base/process/stop-request'],
     ],
   ])('%s', (_, pattern, allowed) => {
     const found = [...FILES].filter(([, { text }]) => pattern.test(text)).map(([file]) => file)
     expect(found).not.toBeEmpty()
     expect(found.filter((file) => !allowed.includes(file))).toEqual([])
+  })
+})
+
+describe('Bun:', () => {
+  test('one room alone knows it, so that another runtime needs another room and nothing else', () => {
+    const files = [...new Bun.Glob('**/*.{ts,tsx,mts,mjs}').scanSync(path.join(ROOT, 'src'))]
+    for (const kind of ['.ts', '.tsx', '.mts', '.mjs']) expect(files.some((file) => file.endsWith(kind))).toBe(true)
+    const knowing = files.filter((file) => findsBun(file, readFileSync(path.join(ROOT, 'src', file), 'utf8')))
+    expect(knowing).not.toBeEmpty()
+    expect(knowing.filter((file) => !file.startsWith('base/runtime/'))).toEqual([])
+  })
+
+  test.each(BUN)('%s is found', (text) => expect(findsBun('example.mts', text)).toBe(true))
+  test.each(NO_BUN)('%s is not Bun', (text) => expect(findsBun('example.ts', text)).toBe(false))
+
+  test('the page of the room names each file, and a standard twin of it', () => {
+    const rows = readFileSync(path.join(ROOT, 'src/base/runtime/README.md'), 'utf8').matchAll(/^\| `(.*?)` \|(.*)\|$/gm)
+    const twins = [...rows].map(([, file, cells]) => [file, cells!.split('|')[1]!.trim()])
+    expect(twins.filter(([, twin]) => !twin)).toEqual([])
+    const room = [...FILES.keys()].filter((file) => file.startsWith('base/runtime/'))
+    expect(twins.map(([file]) => `base/runtime/${file}`).sort()).toEqual(room)
   })
 })
 
@@ -255,6 +275,22 @@ test('the lock file names no registry: it installs from anyone’s', () => {
   expect(lock).toContain('"elysia": ["elysia@')
   expect(lock.split('\n').filter((line) => line.includes('://'))).toEqual([])
 })
+
+/** Tells if a file knows Bun: its modules and types, its global, and what it adds to `import`. */
+function findsBun(file: string, text: string): boolean {
+  const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true)
+  return (
+    readSource(file, text).imports.some(({ to }) => /^bun(:|$)/.test(to)) ||
+    source.typeReferenceDirectives.some(({ fileName }) => fileName.startsWith('bun')) ||
+    [...nodesOf(source)].some(
+      (node) =>
+        ((ts.isIdentifier(node) || ts.isStringLiteralLike(node)) && node.text === 'Bun') ||
+        (ts.isPropertyAccessExpression(node) &&
+          /^import\.meta\.(dir|env|file|main|path|require)$/.test(node.getText())) ||
+        (ts.isImportAttribute(node) && node.value.getText() !== `'json'`),
+    )
+  )
+}
 
 /** Imports between files of the product. */
 function own(): Import[] {

@@ -92,7 +92,9 @@ describe('names:', () => {
   test('another file uses what a file exports', () => {
     const taken = new Map<string, string[] | undefined>()
     for (const [folder, sources] of [['', SOURCES] as const, ['../src/', TESTS] as const]) {
-      for (const { to, names } of [...sources.values()].flatMap(({ imports }) => imports)) {
+      for (const { from, to, names } of [...sources.values()].flatMap(({ imports }) => imports)) {
+        // It lists all models for the document.
+        if (from === 'models') continue
         const file = to.replace(folder, '')
         const before = taken.has(file) ? taken.get(file) : []
         taken.set(file, names && before && [...before, ...names])

@@ -1,11 +1,16 @@
 /** The environment, read and checked once. Only this file reads the variables of the process. */
 import { OperatorError } from './errors'
-import { whyTooOld } from './process/needed-bun'
+import { whyTooOld } from './runtime/needed-bun'
 import { type Setting, type Values, WrongValue } from './settings/setting'
 import { SETTINGS, type SettingName } from './settings/table'
 
 /** True for a command of the operator, false for the service. */
 export const IS_COMMAND = process.argv[1]?.endsWith('/cli.ts') ?? false
+
+/** Tells if a stream is a terminal, outside of CI, where a line can replace the one before. */
+export function isLiveTerminal({ isTTY }: { isTTY?: boolean }): boolean {
+  return isTTY === true && process.env.TERM !== 'dumb' && !('CI' in process.env)
+}
 
 /** A wrong value in the environment. Its message is one line that names the variable. */
 export class ConfigError extends OperatorError {

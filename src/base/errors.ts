@@ -144,6 +144,19 @@ export function fieldError(code: ErrorCode, path: string, message?: string, more
   return new ApiError(code, { ...more, errors: [{ path, message: message ?? ERRORS[code][1] }] }, 422)
 }
 
+/**
+ * Waits for work on a part of a body.
+ * @throws what it throws; the fields that a 422 names are below `path`
+ */
+export async function below<Result>(path: string, work: Promise<Result>): Promise<Result> {
+  return work.catch((error) => {
+    const errors = error instanceof ApiError && error.status === 422 && error.details.errors
+    if (!errors) throw error
+    const moved = (errors as Fault[]).map((fault) => ({ ...fault, path: path + fault.path }))
+    throw new ApiError(error.code, { ...error.details, errors: moved }, error.status)
+  })
+}
+
 /** The 422 about ids in a body or query that name nothing: the code of their resource, and the ids in `details`. */
 export function unknownIds(code: ErrorCode, path: string, ids: string[]) {
   return fieldError(code, path, undefined, { ids })

@@ -21,7 +21,11 @@ const format =
 
 /** Codes of errors that standard error was told: each once, because there may be many lines. */
 const told = new Set<string>()
-const output = createOutput(descriptor, tellLost)
+/** Lines on the terminal of a command go where `long-work.ts` lets them pass. */
+const output =
+  IS_COMMAND && terminal.isTTY
+    ? { write: (line: string) => void terminal.write(line), dropped: 0 }
+    : createOutput(descriptor, tellLost)
 
 export const log = pino(options, { write: (line) => output.write(format(line)) })
 

@@ -1,13 +1,17 @@
 /**
  * Makes the files of the console from their sources, once for each process, when the page is first asked for: 0.2 s,
- * and no step that anybody has to remember. Nothing of it is on disk. What the first view does not need, such as the
- * editor, is in files of its own that the page loads when it needs them.
+ * and no step that anybody has to remember. An image keeps the files (`keep-bundle.ts`) and leaves the packages out.
+ * The editor, and other parts that the first view does not need, are separate files that the page loads later.
  */
 import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
+import { bundlePage } from '../base/runtime/bundler'
 
 type Asset = { plain: string; packed: Uint8Array<ArrayBuffer>; tag: string; type: string }
+type File = [name: string, text: string, type: string]
 /** By file name. Those of scripts that are loaded later are made of what is in them. */
 type Bundle = Map<string, Asset>
 
@@ -15,6 +19,9 @@ const SCRIPT = 'text/javascript; charset=utf-8'
 const STYLE = 'text/css; charset=utf-8'
 /** The other parts use what these say. */
 const FIRST_STYLES = ['tokens.css', 'base.css', 'controls.css']
+
+/** Only images have it. */
+export const KEPT = pathOf('kept.json')
 
 let made: Promise<Bundle> | undefined
 
@@ -28,27 +35,19 @@ export function bundle(): Promise<Bundle> {
 }
 
 async function make(): Promise<Bundle> {
+  const files: File[] = existsSync(KEPT) ? JSON.parse(await readFile(KEPT, 'utf8')) : await makeFiles()
+  return new Map(files.map(([name, text, type]) => [name, asset(text, type)]))
+}
+
+/** Makes the files from their sources. */
+export async function makeFiles(): Promise<File[]> {
   const [scripts, style, frame] = await Promise.all([
-    buildScripts(),
+    bundlePage(pathOf('page/console.tsx')),
     joinStyles(),
     readFile(pathOf('page/frame.css'), 'utf8'),
   ])
-  const files = [...scripts.map(([name, text]) => [name, asset(text, SCRIPT)] as const)]
-  return new Map([...files, ['console.css', asset(style, STYLE)], ['frame.css', asset(frame, STYLE)]])
-}
-
-async function buildScripts(): Promise<[name: string, text: string][]> {
-  const { outputs } = await Bun.build({
-    entrypoints: [pathOf('page/console.tsx')],
-    target: 'browser',
-    minify: true,
-    splitting: true,
-    naming: { entry: 'console.js', chunk: '[name]-[hash].js' },
-    jsx: { runtime: 'automatic', importSource: 'preact' },
-  })
-  return Promise.all(
-    outputs.map(async (output) => [output.path.replace(/^.*\//, ''), await output.text()] as [string, string]),
-  )
+  const files = scripts.map(([name, text]): File => [name, text, SCRIPT])
+  return [...files, ['console.css', style, STYLE], ['frame.css', frame, STYLE]]
 }
 
 /** Each part of the page has a file of styles. */
@@ -66,5 +65,5 @@ function pathOf(file: string): string {
 
 function asset(plain: string, type: string): Asset {
   const tag = `"${createHash('sha256').update(plain).digest('hex').slice(0, 32)}"`
-  return { plain, packed: Bun.gzipSync(plain), tag, type }
+  return { plain, packed: gzipSync(plain), tag, type }
 }

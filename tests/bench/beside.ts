@@ -116,7 +116,7 @@ async function compare(
   const rounds = []
   for (let round = 0; round < ROUNDS; round++) {
     const alone = await others()
-    const counting = Bun.spawn(['sh', '-c', 'while :; do :; done'])
+    const counting = Bun.spawn(['timeout', String(SECONDS * 2), 'sh', '-c', 'while :; do :; done'])
     const bare = await others().finally(() => counting.kill())
     const [beside, mix] = await both()
     rounds.push({ alone, bare, beside, mix, times: beside.p99_ms / bare.p99_ms })

@@ -1,6 +1,6 @@
 /** The events of the typed client: each once and in order, whatever happens to connections. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
-import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { newId } from '../../src/base/db/columns'
@@ -8,8 +8,6 @@ import { endStreams } from '../../src/delivery/events/follow'
 import { api, createOrganization, type Organization, startApi, stopApi } from '../support/api'
 import { createProgram, type Program } from '../support/api-keys'
 import { emit } from '../support/webhooks'
-
-const SRC = path.join(import.meta.dir, '../../src')
 
 /** As the client has them: its types need the schema that is generated. */
 type DeskwireEvent = { event: string; cursor: string; data: { id: string } }
@@ -35,10 +33,9 @@ beforeAll(async () => {
   await startApi()
   server = serve(0)
   dir = mkdtempSync(path.join(tmpdir(), 'deskwire-events-'))
-  // Types are left out when it runs, and so it needs no schema.
-  for (const name of ['deskwire', 'deskwire-events']) {
-    copyFileSync(path.join(SRC, `${name}.mts`), path.join(dir, `${name}.ts`))
-  }
+  const client = await api().handle(new Request('http://localhost/client.ts'))
+  writeFileSync(path.join(dir, 'deskwire.ts'), await client.text())
+  symlinkSync(path.join(import.meta.dir, '../../node_modules'), path.join(dir, 'node_modules'))
 })
 afterAll(async () => {
   await server.stop(true)
@@ -54,7 +51,7 @@ beforeEach(async () => {
 const serve = (port: number) => Bun.serve({ port, hostname: '127.0.0.1', fetch: (request) => handle(request) })
 
 async function follow(query: EventsQuery, key = program.key): Promise<AsyncGenerator<DeskwireEvent>> {
-  const { followEvents } = await import(path.join(dir, 'deskwire-events.ts'))
+  const { followEvents } = await import(path.join(dir, 'deskwire.ts'))
   return followEvents({ url: `${server.url.origin}/`, key }, query)
 }
 

@@ -1,14 +1,20 @@
-/** The client that `bun run client` writes, and the program of the guide that uses it, as it stands there. */
-import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
+/** The client at `/client.ts`, and the program of the guide that uses it, as it stands there. */
+import { afterAll, beforeAll, describe, expect, mock, spyOn, test } from 'bun:test'
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import ts from 'typescript-5'
+import { version } from '../../package.json'
 import { api, createOrganization, type Organization, startApi, stopApi } from '../support/api'
 import { createProgram, type Program } from '../support/api-keys'
 import { insertTicket } from '../support/factories'
 import { type ChangedSettings, withSettings } from '../support/settings'
 import { createWebhook, deliverDue, startTrustedReceiver } from '../support/webhooks'
+
+// The generator prints with the compiler's API, which the native TypeScript does not have.
+mock.module('typescript', () => ({ default: ts, ...ts }))
+const { astToString, default: generate } = await import('openapi-typescript')
 
 const ROOT = path.join(import.meta.dir, '../..')
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
@@ -21,10 +27,26 @@ const TYPE_CHECK = {
   include: ['*.ts'],
 }
 
+/** Files are text for openapi-typescript, and the headers of answers have no types here. */
+const SAME = `
+import type { paths, Schemas, Webhooks } from './deskwire'
+import type { components, paths as theirs, webhooks } from './schema'
+
+type Plain<T> = T extends Blob ? string
+  : T extends object ? { [Name in keyof T as Name extends 'headers' ? never : Name]: Plain<T[Name]> } : T
+type Same<A, B> = [Plain<A>, Plain<B>] extends [Plain<B>, Plain<A>] ? true : false
+`
+
+type Document = {
+  paths: Record<string, Record<string, { parameters: { in?: string }[]; requestBody?: object }>>
+  webhooks: object
+  components: { schemas: object }
+}
 type Handler = (request: Request) => Response | Promise<Response>
 
 let dir: string
-let made: ReturnType<typeof spawnSync>
+let served: Response
+let text: string
 let settings: ChangedSettings
 let organization: Organization
 let program: Program
@@ -38,9 +60,12 @@ beforeAll(async () => {
   settings = withSettings({ SWAGGER: 'on' })
   organization = await createOrganization()
   program = await createProgram(organization.admin, ['tickets:write', 'contacts:write', 'labels:read'])
+  handle = pass
   server = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: (request) => handle(request) })
   dir = mkdtempSync(path.join(tmpdir(), 'deskwire-client-'))
-  made = spawnSync(process.execPath, [path.join(ROOT, 'src/generate-client.ts'), dir], { encoding: 'utf8' })
+  served = await fetch(new URL('/client.ts', server.url))
+  text = await served.text()
+  writeFileSync(path.join(dir, 'deskwire.ts'), text)
   symlinkSync(path.join(ROOT, 'node_modules'), path.join(dir, 'node_modules'))
   writeFileSync(path.join(dir, 'tsconfig.json'), JSON.stringify(TYPE_CHECK))
   writeFileSync(path.join(dir, 'program.ts'), programOfGuide())
@@ -74,21 +99,43 @@ async function client(): Promise<any> {
   return import(path.join(dir, 'deskwire.ts'))
 }
 
-describe('the command', () => {
-  test('writes the types and the client, and says what they need', () => {
-    expect([made.status, made.stderr]).toEqual([0, ''])
-    expect(made.stdout).toContain('npm install openapi-fetch')
-    expect(readdirSync(dir)).toEqual(expect.arrayContaining(['deskwire-events.ts', 'deskwire.ts', 'schema.ts']))
-    expect(readFileSync(path.join(dir, 'schema.ts'), 'utf8')).toContain('"/api/v1/tickets/{ticket_id}"')
+describe('the file', () => {
+  test('is open to all, says how it may be used and what it needs, and is no other after the first time', async () => {
+    expect([served.status, served.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8'])
+    expect(served.headers.get('x-content-type-options')).toBe('nosniff')
+    expect(text).toContain(`A client of the API of Deskwire ${version} `)
+    expect(text).toContain('SPDX-License-Identifier: MIT')
+    expect(text.match(/^import .*/gm)).toEqual(["import createClient from 'openapi-fetch'"])
+    expect(await (await fetch(new URL('/client.ts', server.url))).text()).toBe(text)
   })
 
-  test.each([[[]], [['--help']], [['one', 'two']]])('with %j it says how to call it', (options) => {
-    const { status, stderr } = spawnSync(process.execPath, [path.join(ROOT, 'src/generate-client.ts'), ...options], {
-      encoding: 'utf8',
-      cwd: dir,
-    })
-    expect([status, stderr]).toEqual([2, 'usage: bun run client FOLDER\n'])
-    expect(existsSync(path.join(dir, 'one'))).toBe(false)
+  test('has the types that openapi-typescript makes of each object, operation and webhook', async () => {
+    const document = await (await fetch(new URL('/swagger/json', server.url))).text()
+    const { paths, webhooks, components } = JSON.parse(document) as Document
+    writeFileSync(path.join(dir, 'schema.ts'), astToString(await generate(document)))
+    const quoted = (some: object) => Object.keys(some).map((name) => JSON.stringify(name))
+    const pairs = [
+      ...quoted(components.schemas).map((name) => [`Schemas[${name}]`, `components['schemas'][${name}]`]),
+      ...quoted(webhooks).map((name) => [
+        `Webhooks[${name}]`,
+        `webhooks[${name}]['post']['requestBody']['content']['application/json']`,
+      ]),
+      ...Object.entries(paths).flatMap(([at, methods]) =>
+        Object.entries(methods).flatMap(([method, { parameters, requestBody }]) => {
+          const places = new Set(parameters.map((one) => one.in ?? 'header'))
+          const parts = [
+            ...[...places].map((place) => `['parameters']['${place}']`),
+            ...(requestBody && !JSON.stringify(requestBody).includes('"binary"') ? [`['requestBody']`] : []),
+            `['responses']`,
+          ]
+          return parts.map((part) => [`paths['${at}']['${method}']${part}`, `theirs['${at}']['${method}']${part}`])
+        }),
+      ),
+    ]
+    expect(pairs.length).toBeGreaterThan(600)
+    const lines = pairs.map(([ours, theirs], n) => `export const same${n}: Same<${ours}, ${theirs}> = true`)
+    writeFileSync(path.join(dir, 'same.ts'), `${SAME}${lines.join('\n')}\n`)
+    expect(faultsOf()).toBe('')
   })
 })
 
@@ -99,7 +146,7 @@ describe('the program of the guide', () => {
     const right = programOfGuide()
     for (const [good, bad] of [
       ["name: 'Carla', ", ''],
-      ["status: 'open'", "status: 'lost'"],
+      ['per_page: 100', "per_page: 'many'"],
       ['data.data.code', 'data.data.number'],
       ["'/api/v1/contacts'", "'/api/v1/contact'"],
       ["'ticket.deleted'", "'test.ping'"],
@@ -190,6 +237,28 @@ describe('the client', () => {
     expect(asked).toBe(4)
     const nobody = createDeskwire({ url: 'http://127.0.0.1:1', key: 'dk_x', attempts: 2 })
     expect(nobody.GET('/api/v1/labels')).rejects.toThrow()
+  })
+
+  test('tells the faults of fields, and has none for an answer that is no error of the service', async () => {
+    const { createDeskwire, DeskwireError } = await client()
+    handle = pass
+    const api = createDeskwire({ url: server.url.origin, key: program.key })
+    const { error } = await api.POST('/api/v1/contacts', { body: { name: 'Carla', email: 'carla' } })
+    const thrown = new DeskwireError(error)
+    expect(thrown.code).toBe('INVALID_EMAIL')
+    expect(thrown.faults).toEqual([{ path: '/email', message: 'The email address is not valid' }])
+    expect(thrown.message).toEndWith(': /email The email address is not valid')
+    for (const answer of [
+      undefined,
+      null,
+      'x',
+      {},
+      { error: { code: 'X', message: 'Y' } },
+      { error: { details: { errors: 1 } } },
+    ]) {
+      expect(new DeskwireError(answer).faults).toEqual([])
+    }
+    expect(new DeskwireError({ error: { message: 'Y', details: { errors: [null, {}, 'x'] } } }).message).toBe('Y')
   })
 
   test('ends a walk with the error of a page, and at an empty page', async () => {

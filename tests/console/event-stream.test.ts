@@ -81,6 +81,7 @@ test('the page goes on behind the last id, reads anew without one, and says when
   await until('it is closed', () => !following.value)
   for (const end of ends) end()
   expect(came).toEqual([null, 'b', 'c', null])
-  expect(told).toEqual([undefined, { type: 'message.created', ids: ['m', 't'] }, undefined])
+  const data = { id: 'm', ticket: { id: 't' } }
+  expect(told).toEqual([{ type: 'message.created', ids: ['m', 't'], data }, undefined])
   expect(states).toEqual([true, false, true, false, true, false])
 })

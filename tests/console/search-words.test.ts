@@ -2,14 +2,13 @@
 import { expect, test } from 'bun:test'
 import { Api } from '../../src/console/page/api'
 import { filterOf, linesOf } from '../../src/console/page/inbox/saved-filters'
-import { readSearch } from '../../src/console/page/inbox/search-words'
-import type { Names } from '../../src/console/page/view-types'
+import { type Choices, readSearch } from '../../src/console/page/inbox/search-words'
 
 const named = (id: string, name: string) => ({ id, name })
 const names = {
   users: [named('u1', 'Bob Baker'), named('u2', 'Bo')],
   labels: [named('l1', 'bug'), named('l2', 'to do')],
-} as unknown as Names
+} as unknown as Choices
 const NOON = new Date(2026, 0, 31, 12).getTime()
 const read = (text: string) => readSearch(text, names, NOON)
 const midnight = (...day: [number, number, number]) => new Date(...day).toISOString()
@@ -18,6 +17,7 @@ test.each([
   ['printer  fire', { search: 'printer fire' }],
   ['"on fire" status:open', { search: '"on fire"', status: 'open' }],
   ['is:Pending PRIORITY:urgent', { status: 'pending', priority: 'urgent' }],
+  ['status:open,pending', { status: 'open,pending' }],
   ['assignee:me', { assignee_id: 'me' }],
   ['assignee:none', { assignee_id: 'none' }],
   ['assignee:bo', { assignee_id: 'u2' }],

@@ -24,9 +24,12 @@ test('a text has its values, and the form of its count', () => {
 
 test('a text becomes HTML where it meets HTML, and says the same', () => {
   expect(toHtml('a < b\nc\n\nd')).toBe('<p>a &lt; b<br>c</p><p>d</p>')
-  expect(joined('a', 'b')).toBe('a\n\nb')
-  expect(joined('<p>a</p>', 'b & c')).toBe('<p>a</p><p>b &amp; c</p>')
-  expect(joined(' ', '<p>b</p>')).toBe('<p>b</p>')
+  const words = (text: string) => ({ text, format: 'text' as const })
+  const page = (text: string) => ({ text, format: 'html' as const })
+  expect(joined(words('a'), words('<b>'))).toEqual(words('a\n\n<b>'))
+  expect(joined(page('<p>a</p>'), words('b & c'))).toEqual(page('<p>a</p><p>b &amp; c</p>'))
+  expect(joined(words('a<b>c'), page('<p>d</p>'))).toEqual(page('<p>a&lt;b&gt;c</p><p>d</p>'))
+  expect(joined(words(' '), page('<p>b</p>'))).toEqual(page('<p>b</p>'))
 })
 
 test('no text stands in a component, where no other language has it', async () => {

@@ -122,11 +122,15 @@ describe('a body with one wrong field', () => {
     for (const endpoint of endpoints.filter(({ body }) => body)) {
       // Endpoints of one collection share an organization: what one of them changes is of little use to others.
       if (collectionOf(endpoint) !== collectionOf(organization.endpoint)) organization = await createTarget(endpoint)
-      const target = { ...organization, endpoint }
       for (const [path, schema] of fieldsOf(endpoint.body!)) {
+        // The draft goes when it is sent.
+        if (endpoint.path.endsWith('/send')) organization = await createTarget(endpoint)
+        const target = { ...organization, endpoint }
         const requests = valuesFor(schema, turn++).map(({ json, type }): BadRequest => {
-          // In a create a null is as if the field were absent.
-          const is_absent = type === 'null' && endpoint.method === 'POST' && path.length === 1
+          // In a create a null is as if the field were absent, also in what a new ticket begins with.
+          const is_flat =
+            path.length === 1 || (endpoint.name === 'POST /tickets' && /^(contact|message)$/.test(path[0]!))
+          const is_absent = type === 'null' && endpoint.method === 'POST' && is_flat
           const fault_at = !takes(schema, type) && !is_absent ? `/${path.join('/')}` : undefined
           return { body: () => withField(bodyFor(endpoint, path[0]!, target.world), path, json), about: json, fault_at }
         })

@@ -57,7 +57,7 @@ Timers / one for each user and organization <- timers: starting > each member ha
 POST /tickets/:ticket_id/timer/stop <- timers: stopping > logs the time with what the timer was started with, as if it had been logged by hand
 POST /tickets/:ticket_id/timer/stop / request / description, billable, rate, date <- timers: stopping > takes what is given instead
 POST /tickets/:ticket_id/timer/stop / begun minutes, 1..525,600 <- timers: stopping > %s counts in begun minutes, within bounds
-POST /tickets/:ticket_id/timer/stop / UTC day of the start <- timers: stopping > the day is that of the start in UTC
+POST /tickets/:ticket_id/timer/stop / day of the start in the organization's zone <- timers: stopping > the day is that of the start in the zone %p
 POST /tickets/:ticket_id/timer/stop / code / TIMER_NOT_FOUND <- timers: stopping > is about the own timer on that ticket
 GET /timer/active <- timers: starting > answers with every field of the timer, which is the active one from then on
 DELETE /timer/active <- timers: a timer that is dropped > logs nothing
@@ -156,6 +156,25 @@ POST /tickets/:ticket_id/messages / after / 422 MESSAGE_NOT_FOUND <- after: a me
 POST /tickets/:ticket_id/messages / after / checked last, If-Match ignored <- after: after is checked last, and If-Match stays ignored
 POST /tickets/:ticket_id/messages / after / of two, one wins <- after: of ten with one after, one wins
 POST /tickets/:ticket_id/messages / after / against mail, too <- after: mail that waited while an answer was written comes after it, and is not gone over
+POST /tickets / request / parent_id <- parents: a parent is given by a create and a PATCH, shown everywhere, filtered by, and taken away
+Ticket / parent / never below itself <- parents: a ticket is never below itself
+Ticket / parent / of two at once <- parents: of two that would make a ring at once one is refused
+Ticket / parent / 422 TICKET_NOT_FOUND <- parents: an unknown, deleted or foreign parent is refused, and nothing is changed
+Ticket / parent / merged, deleted <- parents: of a merged parent its target is shown, its own again after that is undone, and none once it is deleted
+Ticket / parent / erase <- parents: the erasure of a person takes the subject of a parent out of events of its parts
+POST /tickets / request / message <- begin: the first message is the caller's, and leaves without Re: and threading headers
+POST /tickets / message / files, send_email, events <- begin: files go along, send_email: false sends nothing, and the events come in their order
+POST /tickets / request / contact <- begin: the contact is found by any of its addresses, however written, or made
+POST /tickets / contact / of two at once one is made <- begin: two at once make one contact
+POST /tickets / message, contact / 422 <- begin: %j is refused and leaves nothing behind
+POST /tickets / message, contact / Idempotency-Key <- begin: the same Idempotency-Key gives the same ticket, and mail is sent once
+POST /tickets / message, contact / rights of keys <- begin: a key needs messages:write for the message, and contacts:write for the contact
+GET /tickets/:ticket_id / query / include <- include: each part is what its own endpoint gives it
+GET /tickets/:ticket_id / include / empty or unknown: 422 <- include: %j is refused
+GET /tickets/:ticket_id / include / first pages <- include: lists end at their first page, the newest 50 of the activity and 10 other tickets
+GET /tickets/:ticket_id / include / viewing without entering <- include: viewing is read without entering
+GET /tickets/:ticket_id / include / rights as there <- include: a key gets what it may read, and 403 for the rest
+GET /tickets/:ticket_id / include / the tag for 304 <- include: the tag for 304 covers all that is shown
 GET /messages <- all-messages: GET /messages has all messages of the organization, oldest first, as events have them
 GET /messages / without those of deleted tickets <- all-messages: the messages of a deleted ticket are in no page and not counted
 POST /tickets/bulk <- bulk: tickets by ids > each is changed like by PATCH, with its events and activity, in the order given
@@ -186,6 +205,7 @@ POST /drafts/:draft_id/send / errors keep it <- send-draft: an error keeps the d
 POST /drafts/:draft_id/send / once <- send-draft: of ten who send it at once one makes a message
 POST /drafts/:draft_id/send / Idempotency-Key <- send-draft: a repeated Idempotency-Key gets the first answer although the draft is gone; two at once make one message
 POST /drafts/:draft_id/send / If-Match <- send-draft: the tag that was read counts
+POST /drafts/:draft_id/send / changes <- send-draft: changes of the ticket are made with the message, or neither is; a key needs the right to both
 POST /tickets/:ticket_id/merge <- merge: a merge > moves messages and time, closes the source, and tells so
 POST /tickets/:ticket_id/merge / request / source_ids <- merge: it is refused > for itself, unknown and foreign tickets, those of another merge, and too many
 POST /tickets/:ticket_id/merge / of A into B and B into A one wins <- merge: it is refused > of A into B and B into A at once one wins
@@ -283,13 +303,29 @@ GET /events / erased <- feed: an erased event stays in its place, with ids only
 GET /events/stream <- stream: a stream has its place at once, and each event in order with its cursor, as pages have it
 GET /events/stream / Last-Event-ID <- stream: it goes on behind a cursor, and Last-Event-ID goes before
 GET /events/stream / query / notices <- notices: a stream that asks for them hears who comes, writes and leaves, and no cursor moves
-GET /events/stream / query / notices / others <- notices: others hear nothing: another organization, keys, customers, other resources, refused changes, streams that do not ask
+GET /events/stream / query / notices / others <- notices: others hear nothing: another organization, keys, customers, refused changes, streams that do not ask
+GET /events/stream / query / notices / viewing by time <- notices: a stream is told when time alone ends that somebody has a ticket open
+GET /events/stream / query / notices / draft <- notices: a draft is told to all people
+GET /events/stream / query / notices / read <- notices: a read mark is told to the streams of its person alone
 GET /events/stream / limits <- stream: a user has ten streams at a time, an organization as many as the setting says
 PUT /tickets/:ticket_id/viewing <- viewing: viewing a ticket shows the others who have it open, by name, and who writes
 PUT /tickets/:ticket_id/viewing / counts 60 seconds <- viewing: it counts for 60 seconds, or until it is ended, and the row is removed
 PUT /tickets/:ticket_id/viewing / no events <- viewing: it tells no event and leaves the ticket as it is
 PUT /tickets/:ticket_id/viewing / no keys <- viewing: a wrong body, an API key, an unknown, deleted or foreign ticket change nothing
 DELETE /tickets/:ticket_id/viewing <- viewing: it counts for 60 seconds, or until it is ended, and the row is removed
+PUT /tickets/:ticket_id/viewing / request / read_to <- read-marks: viewing marks too
+PUT /tickets/:ticket_id/read <- read-marks: a mark goes to the newest message or to a given one, is of one person, and never goes back
+PUT /tickets/:ticket_id/read / at once <- read-marks: of marks and messages that come at once none is lost, and no mark goes back
+PUT /tickets/:ticket_id/read / no events <- read-marks: no event, activity or audit entry tells of marks, and events and API keys are shown none
+PUT /tickets/:ticket_id/read / refused <- read-marks: a wrong body, an API key, other tickets and other organizations change nothing
+PUT /tickets/:ticket_id/read / until the membership ends <- read-marks: one mark is kept of each ticket, while the ticket and the membership last
+DELETE /tickets/:ticket_id/read <- read-marks: it is unread again from the newest message of somebody else on
+Tickets / unread <- read-marks: messages and notes of others make a ticket unread, own ones mark, other acts do not
+GET /tickets / query / unread <- condition-pairs: every filter finds some of the tickets and leaves some out
+Views / unread, me / keys <- views: a shared view of unread tickets, or of my own, is for people alone
+Tickets / unread / without a mark <- read-marks: without a mark a ticket is unread when it is mine or nobody’s and its newest message is new
+Tickets / unread / merge <- read-marks: what comes by a merge is unread, and goes with its messages
+Tickets / unread / of who asks <- read-marks: many people who ask at once are each shown their own
 Contacts / emails <- contact-addresses: addresses > stand in their order, each once, the primary one first
 PATCH /contacts/:contact_id / request / emails, email <- contact-addresses: addresses > after %j are %j
 Contacts / emails / refused <- contact-addresses: addresses > %s %j is %s at %s and changes nothing
@@ -376,4 +412,6 @@ POST /webhooks/:id/replay / 422 <- webhook-replay: %s is refused
 POST /webhooks/:id/replay / above 10,000 <- webhook-replay: more than 10,000 are refused, and nothing is queued
 POST /webhooks/:id/replay / WEBHOOK_DISABLED, rights <- webhook-replay: a webhook that is failed, inactive, or of others is not replayed, nor is one by an agent or a key that may not read
 Webhook / failed / mail to admins, audit <- webhook-replay: a webhook that fails is in the audit log, and each active admin gets a letter, once a day
+PATCH /organization / request / time_zone <- time-entries: logging > the day without a date is that of the zone of the organization
+GET /time-entries/export / query / bom, delimiter, decimal <- time-entries: the export > has the form that the query asks for
 `

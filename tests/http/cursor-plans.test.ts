@@ -58,7 +58,7 @@ const lists: [name: string, list: List][] = [
   ['the timeline of a ticket', (query) => listActivity(scope, ticket_id, query)],
   ['all messages', async (query) => (await listAllMessages(scope, query)) as Page<unknown>],
   ['the audit log', (query) => listAuditLog(scope, query)],
-  ['open tickets', (query) => listTickets(scope, { ...query, status: 'open' })],
+  ['open tickets', (query) => listTickets(scope, { ...query, status: ['open'] })],
 ]
 
 test.skipIf(IS_REFUSED).each(lists)(

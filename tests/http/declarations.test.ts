@@ -20,6 +20,10 @@ describe('a route', () => {
       'declares an idempotency: only a POST in an organization has one',
       { ...CREATE, permission: 'anyone' },
     ],
+    [
+      ...['GET', '/labels', 'is deprecated for less than 12 months'],
+      { ...LABELS, deprecation: { since: '2027-01-31', sunset: '2028-01-30' } },
+    ] as [string, string, string, DocumentDecoration],
     ['GET', '/labels/:id', 'names id in its path, which http/request/resources.ts does not know', LABELS],
     [
       'GET',

@@ -55,7 +55,8 @@ describe.skipIf(!is_there)('the documentation in a browser', () => {
     const names = document.tags.map(({ name }: { name: string }) => name)
     expect(await page.locator('h3.opblock-tag a').allTextContents()).toEqual(names)
     const operations = Object.values<object>(document.paths).flatMap((methods) => Object.keys(methods))
-    expect(await page.locator('.opblock').count()).toBe(operations.length)
+    const webhooks = Object.keys(document.webhooks)
+    expect(await page.locator('.opblock').count()).toBe(operations.length + webhooks.length)
     expect(await page.locator('.errors-wrapper').count()).toBe(0)
   })
 

@@ -3,11 +3,15 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import Ajv from 'ajv/dist/2020'
+import addFormats from 'ajv-formats'
 import { version } from '../../package.json'
+import { config } from '../../src/base/config'
+import { EVENTS } from '../../src/base/db/schema'
 import { ERRORS } from '../../src/base/errors'
 import { contractRows } from '../contract/interface'
-import { api, startApi, stopApi } from '../support/api'
-import { answerChecker } from '../support/openapi'
+import { api, createOrganization, startApi, stopApi } from '../support/api'
+import { answerChecker, inlined } from '../support/openapi'
 
 type Schema = {
   type?: string
@@ -27,18 +31,25 @@ type Operation = {
   description: string
   parameters: Parameter[]
   requestBody?: { content: Record<string, { schema: Schema }> }
-  responses: Record<string, { description?: string; content?: Record<string, { schema: Schema }>; $ref?: string }>
+  responses: Record<
+    string,
+    { description?: string; content?: Record<string, { schema: Schema }>; headers?: object; $ref?: string }
+  >
 }
 type Document = {
-  info: { title: string; version: string; description: string }
+  info: { title: string; version: string; description: string; contact: unknown }
   tags: { name: string; description: string }[]
   security: unknown
   paths: Record<string, Record<string, Operation>>
+  webhooks: Record<string, { post: Operation }>
   components: {
     securitySchemes: Record<string, unknown>
-    responses: Record<string, { content: Record<string, { schema: Schema }> }>
+    responses: Record<string, { content: Record<string, { schema: Schema }>; headers?: object }>
+    schemas: Record<string, Schema>
   }
 }
+
+const ROOT = path.join(import.meta.dir, '../..')
 
 /** Operations that answer 404 although no id stands in their path. */
 const FINDS_OWN = [
@@ -52,12 +63,15 @@ const FINDS_OWN = [
 ]
 
 let text: string
+/** As it is served, and with each named schema where it is referred to. */
+let named: Document
 let document: Document
 
 beforeAll(async () => {
   await startApi()
   text = await (await get('/swagger/json')).text()
-  document = JSON.parse(text)
+  named = JSON.parse(text)
+  document = inlined(named)
 })
 afterAll(stopApi)
 
@@ -287,8 +301,98 @@ describe('the document', () => {
     )
   })
 
+  test('names what clients have types for, and puts no named schema elsewhere', () => {
+    const { schemas } = named.components
+    for (const name of ['Ticket', 'Message', 'Contact', 'Company', 'Error', 'NewContact', 'TicketUpdatedEvent']) {
+      expect(schemas).toHaveProperty(name)
+    }
+    const list = named.paths['/api/v1/tickets']!.get!.responses['200']!.content!['application/json']!.schema
+    expect(list.properties!.data!.items).toEqual({ $ref: '#/components/schemas/Ticket' } as Schema)
+    const { company } = schemas.Contact!.properties!
+    expect(company).toEqual(document.components.schemas.Contact!.properties!.company!)
+    // A choice between a named schema and null.
+    const timer = named.paths['/api/v1/timer/active']!.get!.responses['200']!.content!['application/json']!.schema
+    expect(timer.properties!.data!.anyOf).toEqual([
+      { $ref: '#/components/schemas/Timer' },
+      { type: 'null' },
+    ] as Schema[])
+    const used = [...text.matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(([, name]) => name!)
+    expect([...new Set(used)].sort()).toEqual(Object.keys(schemas).sort())
+  })
+
+  test('reads the models of every section', () => {
+    const exported = readFileSync(path.join(ROOT, 'src/models.ts'), 'utf8')
+    const all = [...new Bun.Glob('**/model.ts').scanSync(path.join(ROOT, 'src'))]
+    expect(all.length).toBeGreaterThan(30)
+    expect(all.filter((file) => !exported.includes(`'./${file.replace(/\.ts$/, '')}'`))).toEqual([])
+  })
+
+  test('has the request of each event', () => {
+    expect(Object.keys(named.webhooks)).toEqual([...EVENTS])
+    for (const [event, { post }] of Object.entries(document.webhooks)) {
+      const { properties } = post.requestBody!.content['application/json']!.schema
+      expect(properties!.event).toMatchObject({ enum: [event] })
+      expect(Object.keys(properties!)).toEqual(['event', 'timestamp', 'organization_id', 'data'])
+    }
+  })
+
+  test('has the headers of answers', () => {
+    const counted = ['X-Request-Id', 'X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset']
+    for (const { responses, method, path } of operations()) {
+      for (const [status, reply] of Object.entries(responses)) {
+        const { headers } = reply.$ref ? document.components.responses[reply.$ref.split('/').at(-1)!]! : reply
+        const more = ['429', '503'].includes(status) ? ['Retry-After'] : []
+        expect([method, path, status, Object.keys(headers ?? {})]).toEqual([
+          ...[method, path, status],
+          expect.arrayContaining([...counted, ...more]),
+        ])
+      }
+    }
+    const { headers } = document.paths['/api/v1/labels/{label_id}']!.get!.responses['200']!
+    expect(headers).toHaveProperty('ETag')
+  })
+
+  test('has headers that answers carry', async () => {
+    const { agent } = await createOrganization()
+    const made = await agent.post('/labels', { name: 'VIP', color: '#112233' }, { 'idempotency-key': 'a' })
+    const again = await agent.post('/labels', { name: 'VIP', color: '#112233' }, { 'idempotency-key': 'a' })
+    const one = await agent.get(`/labels/${made.body.data.id}`)
+    expect(one.headers.get('etag')).toStartWith('"')
+    expect(again.headers.get('idempotent-replayed')).toBe('true')
+    for (const { headers } of [made, again, one]) expect(headers.get('x-request-id')).toBeString()
+  })
+
+  test('has examples that its schemas allow', () => {
+    const ajv = new Ajv({ strict: false, validateSchema: false })
+    addFormats(ajv)
+    let count = 0
+    const check = (value: unknown, schema: Schema, at: string) => {
+      count++
+      expect([at, value, ajv.validate(schema, value)]).toEqual([at, value, true])
+    }
+    const visit = (value: unknown, at: string) => {
+      if (typeof value !== 'object' || value === null) return
+      const { examples, example, schema } = value as { examples?: unknown; example?: unknown; schema?: Schema }
+      if (Array.isArray(examples)) for (const one of examples) check(one, value as Schema, at)
+      else if (examples && schema) {
+        for (const { value } of Object.values(examples as Record<string, { value: unknown }>)) check(value, schema, at)
+      }
+      if (example !== undefined && schema) check(example, schema, at)
+      for (const [key, inner] of Object.entries(value)) if (!/^examples?$/.test(key)) visit(inner, `${at}/${key}`)
+    }
+    visit(document, '')
+    expect(count).toBeGreaterThan(1000)
+  })
+
+  test('says whom to ask', () => {
+    expect(document.info.contact).toEqual({ name: 'Who runs this service', url: config.BASE_URL })
+  })
+
   test('has no body in an answer without content', () => {
-    expect(document.paths['/api/v1/labels/{label_id}']!.delete!.responses['204']).toEqual({ description: 'No content' })
+    expect(document.paths['/api/v1/labels/{label_id}']!.delete!.responses['204']).toEqual({
+      description: 'No content',
+      headers: expect.any(Object),
+    })
   })
 
   test('keeps the own keywords of the schemas to itself', () => {
@@ -299,7 +403,7 @@ describe('the document', () => {
 describe('the check of all answers that tests get', () => {
   const HEADERS = new Headers({ 'content-type': 'application/json' })
   const check = (status: number, body: unknown, url = '/api/v1/auth/me') =>
-    answerChecker(document as Parameters<typeof answerChecker>[0])('GET', url, {
+    answerChecker(document as unknown as Parameters<typeof answerChecker>[0])('GET', url, {
       status,
       headers: HEADERS,
       text: JSON.stringify(body),

@@ -45,6 +45,27 @@ describe('a single object', () => {
     for (const tag of tags) expect((await agent.patch(path, {}, { 'if-match': tag })).status).toBe(200)
   })
 
+  test('of a ticket has a tag that messages and reading change, but not for If-Match', async () => {
+    const { agent, admin, path } = await createTicket()
+    const tagNow = async (query = '') => (await agent.get(`${path}${query}`)).headers.get('etag')!
+    const tags = [await tagNow(), await tagNow('?include=contact')]
+    await createMessage(admin, path.split('/')[2]!)
+    tags.push(await tagNow())
+    await agent.send('PUT', `${path}/read`)
+    tags.push(await tagNow())
+    expect(new Set(tags).size).toBe(4)
+    expect((await agent.get(path, { 'if-none-match': tags[2]! })).status).toBe(200)
+    for (const tag of tags) {
+      expect((await agent.patch(path, {}, { 'if-match': `W/${tag}` })).status).toBe(200)
+      const [whole, own] = tag.split('.')
+      for (const part of [`${whole}"`, `".${own}"`, `"${own}`]) {
+        expect((await agent.patch(path, {}, { 'if-match': part })).status).toBe(412)
+      }
+    }
+    expect((await agent.patch(path, { status: 'closed' }, { 'if-match': tags[0]! })).status).toBe(200)
+    for (const tag of tags) expect((await agent.patch(path, {}, { 'if-match': tag })).status).toBe(412)
+  })
+
   test('is sent as JSON with the length and status that it has without a tag', async () => {
     const { agent, created, path } = await createTicket({ subject: 'Drücker ✓' })
     expect(created.headers.get('content-type')).toMatch(/^application\/json/)

@@ -23,7 +23,7 @@ test('a service that serves HTTPS itself tells browsers to stay with it, another
 test('the documentation is not served where it is off', async () => {
   using _ = withSettings({ SWAGGER: 'off' })
   const app = createApp(async () => true)
-  for (const path of ['/swagger', '/swagger/json', '/swagger/start.js', '/swagger/swagger-ui.css']) {
+  for (const path of ['/swagger', '/swagger/json', '/swagger/start.js', '/swagger/swagger-ui.css', '/client.ts']) {
     expect([path, (await get(app, path)).status]).toEqual([path, 404])
   }
   expect((await get(app, '/healthz')).status).toBe(200)

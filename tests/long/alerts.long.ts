@@ -12,6 +12,7 @@ import { fires, PROMTOOL, type Scrape, scrape } from '../support/alert-evaluatio
 import { readRules } from '../support/alerts'
 import { runCli } from '../support/backups'
 import { issueCertificate, issueEndingCertificate } from '../support/certificates'
+import { WHY_NO_FAKETIME, wrongClock } from '../support/faketime'
 import { type OwnPostgres, startOwnPostgres } from '../support/own-postgres'
 import { freePort } from '../support/ports'
 import { type Receiver, startReceiver } from '../support/receiver'
@@ -22,9 +23,6 @@ import { type SmtpSink, sendMail, startSmtpSink } from '../support/smtp'
 /** Their faults are made where a cluster is (machine-away.long.ts), and in the tests of the backup and of the log. */
 const ELSEWHERE = /^Deskwire(MachineAway|LogDropped|Backup.*)$/
 const RAW = 'From: ann@customer.example\r\nSubject: Hello\r\n\r\nHello\r\n'
-const FAKETIME = ['x86_64', 'aarch64']
-  .map((machine) => `/usr/lib/${machine}-linux-gnu/faketime/libfaketime.so.1`)
-  .find((file) => fs.existsSync(file))
 
 if (!PROMTOOL) console.log('promtool is not installed: the alerts are not evaluated')
 const check = test.skipIf(!PROMTOOL)
@@ -468,13 +466,13 @@ check(
 check(
   'a clock that is wrong',
   async () => {
-    if (!FAKETIME) {
+    if (WHY_NO_FAKETIME) {
       tried.add('DeskwireClockWrong')
-      return console.log('there is no faketime: DeskwireClockWrong is not tried')
+      return console.log(`${WHY_NO_FAKETIME}: DeskwireClockWrong is not tried`)
     }
     const service = await start()
     const right = await service.scrape()
-    const wrong = await start({ LD_PRELOAD: FAKETIME, FAKETIME: '+60s', FAKETIME_DONT_FAKE_MONOTONIC: '1' })
+    const wrong = await start(wrongClock('+60s'))
     let current = wrong
     const figure = /^deskwire_clock_offset_seconds/
     await until(

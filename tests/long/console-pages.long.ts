@@ -91,6 +91,49 @@ describe.skipIf(reason !== undefined)('every page', () => {
     MOST_MS,
   )
 
+  test(
+    'has none of these faults where something is begun, and while an answer is held back, in German too',
+    async () => {
+      const faults: string[] = []
+      for (const locale of ['en', 'de-DE']) {
+        const page = await desk.open({ locale, reducedMotion: 'reduce' })
+        const look = async (what: string) => {
+          for (const [name, [width, height]] of Object.entries(SIZES)) {
+            await page.setViewportSize({ width, height })
+            for (const judge of [faultsOf, tooWide]) {
+              faults.push(...(await judge(page)).map((fault) => `${locale}, ${what}, ${name}: ${fault}`))
+            }
+          }
+          await page.setViewportSize({ width: 1280, height: 800 })
+        }
+        await page.locator('body').press('c')
+        await page.locator('dialog [name=subject]').waitFor()
+        await look('a new ticket')
+        await page.keyboard.press('Escape')
+        await page.keyboard.press('Control+k')
+        await page.locator('dialog [role=combobox]').waitFor()
+        await look('the palette')
+        await page.keyboard.press('Escape')
+        await visit(page, `tickets/${made.ticket_id}`)
+        await page.locator('.recipients .chip').first().waitFor()
+        await page.locator('.composer textarea').fill('An answer')
+        await page.locator('.recipients').getByRole('textbox').fill('nobody')
+        await page.keyboard.press('Enter')
+        await look('recipients')
+        await page.locator('.recipients').getByRole('textbox').fill('')
+        await page.locator('.composer .buttons .main').click()
+        await page.locator('.notice .undo').waitFor()
+        await page.waitForFunction(() => !document.querySelector('.skeleton'))
+        await look('an answer that is held back')
+        await page.locator('.notice .undo').click()
+        await page.locator('.composer textarea').fill('')
+        await page.context().close()
+      }
+      expect(faults).toEqual([])
+    },
+    MOST_MS,
+  )
+
   test('speaks German, and says nothing in English', async () => {
     const page = await desk.open({ locale: 'de-DE' })
     await visitAll(page, async (path) => {

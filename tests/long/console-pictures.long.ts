@@ -39,7 +39,7 @@ test.skipIf(reason !== undefined)('the README shows two small pictures of the co
     await page.getByRole('button', { name: 'More ways to send' }).click()
     await page.getByRole('button', { name: 'Send and wait' }).click()
     await sendNow(page)
-    await page.getByText('The ticket is now: Pending').waitFor()
+    await page.getByText('The ticket is now: Waiting').waitFor()
     await page.getByRole('link', { name: 'All tickets' }).click()
     await page.getByText('4 tickets', { exact: true }).waitFor()
     await openTicket(page, MAIL[0][2])

@@ -116,9 +116,12 @@ describe.skipIf(whyNoConsole() !== undefined)('the session', () => {
     await tab.waitForFunction(([name, part]) => sessionStorage.getItem(name!)?.includes(part!), [KEPT, renewed])
 
     expect((await call('PATCH', `/users/${id}`, { active: false })).status).toBe(200)
+    // A tab that has not heard of it yet would give what it has to the other.
     for (const one of [page, tab]) {
       await one.getByRole('dialog').getByText('Sign in').first().waitFor()
       expect(await kept(one)).toBeNull()
+    }
+    for (const one of [page, tab]) {
       await one.reload()
       await asksForPassword(one)
       expect(await one.locator('.rail nav').count()).toBe(0)

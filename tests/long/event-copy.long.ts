@@ -1,7 +1,7 @@
 /** The guide's program that keeps a copy, killed again and again while others write. `COPY_SEED` repeats a run. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type ChildProcess, spawn } from 'node:child_process'
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import postgres from 'postgres'
@@ -27,9 +27,6 @@ let env: Record<string, string>
 beforeAll(async () => {
   dir = mkdtempSync(path.join(tmpdir(), 'event-copy-'))
   symlinkSync(path.join(ROOT, 'node_modules'), path.join(dir, 'node_modules'))
-  for (const name of ['deskwire', 'deskwire-events']) {
-    copyFileSync(path.join(ROOT, `src/${name}.mts`), path.join(dir, `${name}.ts`))
-  }
   const guide = readFileSync(path.join(ROOT, 'src/guide/api.md'), 'utf8')
   const section = guide.slice(guide.indexOf('### Keep a copy in your own database'))
   writeFileSync(path.join(dir, 'program.ts'), /```ts\n([\s\S]*?)```/.exec(section)![1]!)
@@ -40,6 +37,8 @@ beforeAll(async () => {
     PORT: String(await freePort()),
   }
   service = await startService(env)
+  const client = await fetch(new URL('/client.ts', service.url))
+  writeFileSync(path.join(dir, 'deskwire.ts'), await client.text())
   copy = await createDatabase()
   sql = postgres(copy.url, { max: 1 })
   const permissions = ['tickets:read', 'messages:read', 'contacts:read', 'companies:read', 'labels:read']

@@ -2,9 +2,9 @@
  * Three replicas behind haproxy, on PgBouncer, Redis and an S3 store: what one knows all know, and faults around them.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { existsSync } from 'node:fs'
 import { connect } from 'node:net'
 import { formOf } from '../support/factories'
+import { WHY_NO_FAKETIME, wrongClock } from '../support/faketime'
 import { type Replicas, startReplicas, WHY_NO_REPLICAS } from '../support/replicas'
 import { ADMIN, type Service, until } from '../support/service'
 import { sendInSession, smtpDialog } from '../support/smtp'
@@ -12,12 +12,9 @@ import { sendInSession, smtpDialog } from '../support/smtp'
 const MAILBOX = 'support@desk.example'
 /** An address of this machine that TRUSTED_PROXIES and SMTP_TRUSTED_PROXIES do not name. */
 const CLIENT = '127.0.0.5'
-const FAKETIME = ['x86_64', 'aarch64']
-  .map((machine) => `/usr/lib/${machine}-linux-gnu/faketime/libfaketime.so.1`)
-  .find((file) => existsSync(file))
 
 if (WHY_NO_REPLICAS) console.warn(`The tests with replicas are skipped: ${WHY_NO_REPLICAS}`)
-if (!FAKETIME) console.warn('The test with a wrong clock is skipped: there is no faketime: apt-get install faketime')
+if (WHY_NO_FAKETIME) console.warn(`The test with a wrong clock is skipped: ${WHY_NO_FAKETIME}`)
 const check = test.skipIf(Boolean(WHY_NO_REPLICAS))
 
 let replicas: Replicas
@@ -147,11 +144,11 @@ check('without Redis, or with one that hangs, requests are answered, and few lin
   await until('all reach Redis again', () => isUp(1))
 })
 
-test.skipIf(Boolean(WHY_NO_REPLICAS) || !FAKETIME)(
+test.skipIf(Boolean(WHY_NO_REPLICAS ?? WHY_NO_FAKETIME))(
   'a replica whose clock is an hour ahead says so, and takes the sessions of the others',
   async () => {
     expect(await replicas.services[1]!.stop()).toBe(0)
-    const env = { LD_PRELOAD: FAKETIME!, FAKETIME: '+3600', FAKETIME_DONT_FAKE_MONOTONIC: '1' }
+    const env = wrongClock('+3600')
     const ahead = await replicas.start(1, env)
     expect(ahead.output()).toMatch(/"offset_s":36\d\d,.*the clock of this machine differs/)
     expect(await replicas.metrics(1)).toMatch(/^deskwire_clock_offset_seconds 3[56]\d\d/m)

@@ -59,7 +59,7 @@ const FILTERS: TicketFilter[] = [
   { search: PHRASE, sort: 'created_at' },
   { search: PHRASE, sort: '-updated_at' },
   { search: PHRASE, sort: '-priority' },
-  { search: PHRASE, sort: 'priority', status: 'open' },
+  { search: PHRASE, sort: 'priority', status: ['open'] },
   { search: PHRASE, sort: '-updated_at', created_before: 1_700_000_000_000 + (TICKETS - 1) * 1000 },
 ]
 
@@ -69,7 +69,7 @@ test('a search of very frequent words looks at so many tickets at most, in any o
   const filters: TicketFilter[] = [
     ...FILTERS,
     { search: PHRASE, sort: '-priority', label_ids: labels },
-    { search: 'you', sort: 'priority', status: 'open', page: 100, per_page: 100 },
+    { search: 'you', sort: 'priority', status: ['open'], page: 100, per_page: 100 },
     { search: PHRASE, sort: 'updated_at', page: 50, per_page: 100 },
   ]
   try {

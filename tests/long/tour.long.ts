@@ -1,4 +1,4 @@
-/** The tour of the README, pasted at once into two shells. Only ports and the folder differ. */
+/** The tour of the guide, pasted at once into two shells. Only ports and the folder differ. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -11,7 +11,7 @@ import { until } from '../support/service'
 const ROOT = path.join(import.meta.dir, '../..')
 
 const missing = ['bash', 'npm', 'node', 'curl', 'openssl'].find((program) => !Bun.which(program))
-if (missing) console.warn(`${missing} is missing: the tour of the README is not tried`)
+if (missing) console.warn(`${missing} is missing: the tour of the guide is not tried`)
 
 let dir: string
 let first: ChildProcess | undefined
@@ -30,24 +30,27 @@ afterAll(async () => {
   fs.rmSync(dir, { recursive: true, force: true })
 })
 
-test.skipIf(missing !== undefined)('both terminals show what the README says', async () => {
-  const [PORT, SMTP_PORT, hook] = [String(await freePort()), String(await freePort()), String(await freePort())]
+test.skipIf(missing !== undefined)('both terminals show what the page says', async () => {
+  const [PORT, SMTP_PORT, hook, server_port] = await Promise.all(
+    Array.from({ length: 4 }, async () => String(await freePort())),
+  )
   const ports: [string, string][] = [
-    ['3000', PORT],
-    ['2525', SMTP_PORT],
-    ['8443', hook],
+    ['3000', PORT!],
+    ['2525', SMTP_PORT!],
+    ['8443', hook!],
+    ['2587', server_port!],
   ]
   const here = (text: string) => ports.reduce((text, [from, to]) => text.replaceAll(from, to), text)
   const [start, ...rest] = blocks().map((block) => here(block).replaceAll('/tmp/', `${dir}/`))
 
-  const server = paste(start!, { PORT, SMTP_PORT })
+  const server = paste(start!, { PORT: PORT!, SMTP_PORT: SMTP_PORT! })
   first = server.shell
   const client = paste(rest.join(''), {})
   const [code] = await once(client.shell, 'close')
 
   const lines = client.output().trim().split('\n')
-  expect([code, lines.length]).toEqual([0, 5])
-  const [mailbox, webhook, ticket, answer, deliveries] = lines.map((line) => JSON.parse(line))
+  expect([code, lines.length]).toEqual([0, 9])
+  const [mailbox, webhook, ticket, answer, deliveries] = lines.slice(0, 5).map((line) => JSON.parse(line))
   expect(mailbox.data.address).toBe('support@example.com')
   expect(webhook.data.events).toEqual(['ticket.created', 'message.created'])
   expect(ticket.data).toMatchObject([{ code: 'TKT-1', subject: 'The printer is on fire' }])
@@ -55,16 +58,20 @@ test.skipIf(missing !== undefined)('both terminals show what the README says', a
   expect(
     deliveries.data.map((one: { status: string; response_code: number }) => [one.status, one.response_code]),
   ).toEqual(Array(3).fill(['success', 200]))
+  const [, mail] = /^```\n(Subject: [\s\S]*?)\n```$/m.exec(page())!
+  expect(lines.slice(5)).toEqual(mail!.split('\n'))
   await until('the receiver shows all events', () => (server.output().match(/^webhook: /gm)?.length ?? 0) >= 3)
   expect(server.output()).toContain(`webhook: ticket.created ${ticket.data[0].id}\n`)
   expect(server.output()).toContain(`webhook: message.created ${answer.data.id}\n`)
 })
 
+function page(): string {
+  return fs.readFileSync(path.join(ROOT, 'src/guide/tour.md'), 'utf8')
+}
+
 /** The shell blocks of the tour: the first is for one terminal, the others are for another. */
 function blocks(): string[] {
-  const readme = fs.readFileSync(path.join(ROOT, 'README.md'), 'utf8')
-  const tour = readme.slice(readme.indexOf('## Five minutes'), readme.indexOf('## Settings'))
-  return [...tour.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, code]) => code!)
+  return [...page().matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, code]) => code!)
 }
 
 function paste(text: string, settings: Record<string, string>) {

@@ -7,11 +7,13 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import postgres from 'postgres'
+import type { Sql } from '../../src/base/db/transact'
 import { createDatabase, type TestDatabase } from '../support/database'
 import { installOlderRelease, WHY_NO_OLDER_RELEASE } from '../support/older-release'
 import { runOnServer, withDatabase } from '../support/on-server'
 import { type Receiver, startReceiver } from '../support/receiver'
 import { type Service, startService, until } from '../support/service'
+import { expectTurns } from '../support/turns'
 import { type Load, prepareLoad, useService } from '../support/upgrade-load'
 
 const ADDRESS = 'support@desk.example'
@@ -88,6 +90,12 @@ test.skipIf(Boolean(WHY_NO_OLDER_RELEASE))(
       return (await sql`select from outbox`).length === 0
     })
     await expectCounted()
+    await until('the messages of all tickets are counted', async () => {
+      return (await sql`select from tickets where message_count is null and deleted_at is null`).length === 0
+    })
+    for (const { id } of await sql<{ id: string }[]>`select id from organizations`) {
+      await expectTurns({ sql: sql as unknown as Sql, organization_id: id })
+    }
     await expectEvents(load)
     await expectThreads(load)
     await expectFound(fresh, load)

@@ -13,7 +13,7 @@ import { signAccessToken } from '../../src/http/admission/tokens'
 import { beginSession } from '../../src/people/auth/sessions'
 import { WHY_NO_CLUSTER } from './cluster'
 import { createDatabase, type TestDatabase } from './database'
-import { answerChecker, type Document } from './openapi'
+import { answerChecker, type Document, eventChecker } from './openapi'
 import { closePoliced, policedOptions } from './policed'
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
@@ -74,6 +74,14 @@ let check_answer: Promise<ReturnType<typeof answerChecker>> | undefined
 function checker() {
   check_answer ??= document().then(answerChecker)
   return check_answer
+}
+
+let check_event: Promise<ReturnType<typeof eventChecker>> | undefined
+
+/** A check of events that tests read: the document declares each of their fields. */
+export function checkEvent() {
+  check_event ??= document().then(eventChecker)
+  return check_event
 }
 
 /** In the folder of the run: a test may set TMPDIR to one of its own later. */

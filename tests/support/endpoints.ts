@@ -1,5 +1,6 @@
 /** The endpoints as the service documents them (`/swagger/json`), for tests that go through all of them. */
 import { api } from './api'
+import { inlined } from './openapi'
 
 /** JSON Schema, as far as the document uses it. */
 export type Schema = {
@@ -46,7 +47,7 @@ export const STREAM = '/api/v1/events/stream'
 /** All endpoints of the document that answer and are done, in its order. */
 export async function readEndpoints(): Promise<Endpoint[]> {
   const answer = await api().handle(new Request('http://localhost/swagger/json'))
-  const { paths } = (await answer.json()) as { paths: Record<string, Record<string, Operation>> }
+  const { paths } = inlined((await answer.json()) as { paths: Record<string, Record<string, Operation>> })
   const ended = Object.entries(paths).filter(([full_path]) => full_path !== STREAM)
   return ended.flatMap(([full_path, operations]) =>
     Object.entries(operations).map(([method, operation]) => toEndpoint(full_path, method.toUpperCase(), operation)),

@@ -5,7 +5,40 @@ import addFormats from 'ajv-formats'
 type Schema = Record<string, unknown>
 type Reply = { $ref?: string; content?: Record<string, { schema?: Schema }> }
 type Operations = Record<string, { responses: Record<string, Reply> }>
-export type Document = { paths: Record<string, Operations>; components: { responses: Record<string, Reply> } }
+export type Document = {
+  paths: Record<string, Operations>
+  webhooks: Record<string, { post: { requestBody: { content: Record<string, { schema: Schema }> } } }>
+  components: { responses: Record<string, Reply>; schemas?: Record<string, Schema> }
+}
+
+/** Puts each named schema, and what `allOf` says of one object, where it is referred to. */
+export function inlined<T>(document: T): T {
+  const { schemas = {} } = (document as unknown as Document).components
+  const PREFIX = '#/components/schemas/'
+  const inline = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(inline)
+    if (typeof value !== 'object' || value === null) return value
+    const { $ref, allOf, ...own } = value as { $ref?: unknown; allOf?: unknown[] }
+    if (typeof $ref === 'string' && $ref.startsWith(PREFIX))
+      return inline({ ...schemas[$ref.slice(PREFIX.length)], ...own })
+    const entries = Object.entries(value).filter(([key]) => key !== 'allOf')
+    const rest = Object.fromEntries(entries.map(([key, inner]) => [key, inline(inner)]))
+    return allOf ? [rest, ...allOf.map(inline)].reduce(merged) : rest
+  }
+  return inline(document) as T
+}
+
+/** Both at once: of objects all that either says, of lists what any of them has, else the later one. */
+function merged(one: unknown, other: unknown): unknown {
+  if (Array.isArray(one) && Array.isArray(other)) return [...new Set([...one, ...other])]
+  if (typeof one !== 'object' || one === null || typeof other !== 'object' || other === null) return other
+  const both: Record<string, unknown> = { ...one }
+  for (const [key, value] of Object.entries(other)) {
+    // A schema that narrows another one is open, and leaves that one as it is.
+    if (key !== 'additionalProperties') both[key] = key in both ? merged(both[key], value) : value
+  }
+  return both
+}
 
 export type Checked = { status: number; headers: Headers; text: string }
 
@@ -13,7 +46,8 @@ export type Checked = { status: number; headers: Headers; text: string }
  * A check of answers against the document. Validators are compiled when the first answer needs them.
  * @returns throws when the operation does not declare the answer's status, type or shape
  */
-export function answerChecker(document: Document) {
+export function answerChecker(named: Document) {
+  const document = inlined(named)
   // That the schemas are valid is checked once, in tests/http/documentation.test.ts: to compile the schema of schemas
   // takes 60 ms.
   const ajv = new Ajv({ strict: false, allErrors: true, validateSchema: false, meta: false })
@@ -46,6 +80,23 @@ export function answerChecker(document: Document) {
     const validate = validators.get(key) ?? ajv.compile(closed(media.schema))
     validators.set(key, validate)
     if (!validate(JSON.parse(answer.text))) fail(ajv.errorsText(validate.errors))
+  }
+}
+
+/** A check of the body of an event against the document, as webhooks get it. @returns throws like the other */
+export function eventChecker(named: Document) {
+  const { webhooks } = inlined({ webhooks: named.webhooks, components: named.components })
+  const ajv = new Ajv({ strict: false, allErrors: true, validateSchema: false, meta: false })
+  addFormats(ajv)
+  const validators = new Map<string, ValidateFunction>()
+  return (body: { event: string }) => {
+    const event: string = body.event
+    const { schema } = webhooks[event]!.post.requestBody.content['application/json']!
+    const validate = validators.get(event) ?? ajv.compile(closed(schema))
+    validators.set(event, validate)
+    if (validate(body) === true) return
+    const faults = ajv.errorsText(validate.errors)
+    throw new Error(`the event ${event}: ${faults}: ${JSON.stringify(body)}`)
   }
 }
 

@@ -79,7 +79,7 @@ function searchesOf(scope: Scope): Record<string, () => Promise<unknown>> {
     'a beginning': { search: 'c' },
     'a rare word': { search: 'rare' },
     'two words': { search: 'common medium' },
-    'a word and a status': { search: 'medium', status: 'open' },
+    'a word and a status': { search: 'medium', status: ['open'] },
     'a word by change': { search: 'common', sort: '-updated_at' },
     'a code': { search: 'TKT-77' },
   }

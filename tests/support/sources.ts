@@ -49,7 +49,7 @@ function childrenOf(node: ts.Node): ts.Node[] {
   return children
 }
 
-/** `import`, `export … from`, `import('…')` as a call and as a type. */
+/** `import`, `export … from`, `import('…')` as a call and as a type, `require('…')` and that of `createRequire`. */
 function importOf(node: ts.Node, from: string): Import | undefined {
   const found = (specifier: ts.Node | undefined, is_type: boolean, names?: string[]) => {
     if (!specifier || !ts.isStringLiteralLike(specifier)) return undefined
@@ -63,10 +63,13 @@ function importOf(node: ts.Node, from: string): Import | undefined {
   if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) {
     return found(node.argument.literal, true, node.qualifier && [node.qualifier.getText()])
   }
-  if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) {
-    return found(node.arguments[0], false)
-  }
+  if (ts.isCallExpression(node) && isLoader(node.expression)) return found(node.arguments[0], false)
   return undefined
+}
+
+function isLoader(callee: ts.Expression): boolean {
+  if (ts.isCallExpression(callee)) return callee.expression.getText() === 'createRequire'
+  return callee.kind === ts.SyntaxKind.ImportKeyword || callee.getText() === 'require'
 }
 
 function takenBy(names: ts.NamedImportBindings | ts.NamedExportBindings | undefined): string[] | undefined {

@@ -31,6 +31,7 @@ export const EXCEPTIONS: Record<string, string[]> = {
     'mail/domains/commands settleDomain',
     'mail/letters/ways isOwnMailbox',
     'mail/mailboxes/queries findMailboxesByAddress',
+    'mail/mailboxes/queries findPostmaster',
   ],
   'an account is shared by organizations: its change needs those of the others': [
     'people/auth/account-audit auditAccount',
@@ -44,13 +45,14 @@ export const EXCEPTIONS: Record<string, string[]> = {
     'people/invitations/commands removeOldInvitations',
     'people/invitations/letter-limits forgetOldLetters',
   ],
-  'an email is stored once for all organizations that got it: a job asks who still names it': [
-    'desk/attachments/removals namedOriginals',
+  'an email is stored once for all organizations that got it, a file once for its copies: a job asks who names it': [
+    'desk/attachments/removals namedElsewhere',
   ],
   'names it by own(alias): in all organizations that of the row, in one the parameter': [
     'delivery/webhooks/upkeep queued',
     'delivery/webhooks/upkeep purgeDeliveries',
-    'desk/tickets/purge purgeDeletedTickets',
+    'desk/holds/holds isHeldBy',
+    'desk/holds/holds isHeldIn',
   ],
   'asks which organizations have work': [
     'base/db/all-organizations withRows',

@@ -1,15 +1,14 @@
 /** Column types that read in the form of the API, so that a select list is a response. */
-
-import { randomUUIDv7 } from 'bun'
 import { type SQL, sql } from 'drizzle-orm'
 import { customType, numeric, uuid } from 'drizzle-orm/pg-core'
+import { newUuid } from '../runtime/new-uuid'
 import { isCorrected, sharedTime } from './shared-time'
 
 /**
  * Makes a new id: UUIDv7 (RFC 9562), so ids sort by the time of creation. Without a time of ours each id comes after
  * the last one; with it, one of 8,000 within the same millisecond did not.
  */
-export const newId = (): string => (isCorrected() ? randomUUIDv7('hex', sharedTime()) : randomUUIDv7())
+export const newId = (): string => (isCorrected() ? newUuid('hex', sharedTime()) : newUuid())
 
 /** An id that no row has, and that comes before all others: ids are UUIDv7. */
 export const ZERO_ID = '00000000-0000-0000-0000-000000000000'

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type postgres from 'postgres'
 import { log } from '../log'
+import { startProgress } from '../long-work'
 import { build } from '../process/build'
 import { allowPlacing, findUnplaced, isDistributed, placeTables, withoutSetNull } from './cluster/place-tables'
 import type { ConnectionOptions } from './connection-url'
@@ -58,12 +59,18 @@ export async function migrateDatabase(
     const applied: AppliedMigration[] = []
     const missing = await findMissing(client, migrations)
     if (missing.length > 0) await refuseObstacles(client, missing, free_bytes)
+    const total = missing.reduce((sum, { statements }) => sum + statements.length, 0)
+    using progress = startProgress('migrate', { total, unit: 'statements' })
     for (const migration of missing) {
+      progress.part = migration.name
       const isMissing = async (sql: postgres.ISql) =>
         (await findMissing(sql, migrations)).some(({ name }) => name === migration.name)
+      const before = progress.done
       const duration_ms = await applyOne(client, { migration, isMissing }, (statement) => {
         where = [`migration ${migration.name}`, statement]
+        progress.done = before + Math.max(0, migration.statements.indexOf(statement))
       })
+      progress.done = before + migration.statements.length
       if (duration_ms !== undefined) applied.push({ migration: migration.name, duration_ms })
     }
     return applied

@@ -19,7 +19,7 @@ const BASE = 'release 0.2.0 (commit dd9e549b)'
 /** SHA-256 of the last migration of that release, in whose place its databases have the first one of this release. */
 const LAST_OF_BASE = 'ff2f7590971668788f4844158f671678517772b1f4e3d2da0975536c446c38fe'
 
-export const MIGRATIONS_FOLDER = path.join(import.meta.dir, '../../../drizzle')
+export const MIGRATIONS_FOLDER = path.join(import.meta.dirname, '../../../drizzle')
 
 /** All migrations in their order. */
 export async function readMigrations(folder = MIGRATIONS_FOLDER): Promise<Migration[]> {

@@ -116,7 +116,7 @@ export function lookUps(organization_id?: string): Connection {
  */
 export function connectionOf(organization_id: string): Connection {
   return inPlaces(`writes ${organization_id}`, organizationPool(organization_id), (shares) => [
-    { name: `writes ${organization_id}`, most: shares.writes },
+    { name: `writes ${organization_id}`, most: shares.writes, organization_id },
     { name: organization_id, most: shares.all },
   ])
 }
@@ -124,7 +124,7 @@ export function connectionOf(organization_id: string): Connection {
 /** The connection for requests of an organization that only read: a smaller share, and less time. */
 export function readingOf(organization_id: string): Connection {
   return inPlaces(`reads ${organization_id}`, organizationPool(organization_id), (shares) => [
-    { name: `reads ${organization_id}`, most: shares.reads, reader: organization_id },
+    { name: `reads ${organization_id}`, most: shares.reads, organization_id, only_reads: true },
     { name: organization_id, most: shares.all },
   ])
 }
@@ -135,7 +135,7 @@ export function readingOf(organization_id: string): Connection {
  */
 export function arrivingOf(organization_id: string): Connection {
   return inPlaces(`arriving ${organization_id}`, connection(), (shares) => [
-    { name: `writes ${organization_id}`, most: shares.writes },
+    { name: `writes ${organization_id}`, most: shares.writes, organization_id },
     { name: organization_id, most: shares.all },
   ])
 }
@@ -186,7 +186,7 @@ function inPlaces(
   const chosen = shares ? wanted(shares) : []
   // Without shares it is the pool by another name, under which transactions have the limits of requests.
   const sql = shares ? placed(client, chosen, { ...places, wait_ms }) : new Proxy(client, {})
-  setOwnLimits(sql, chosen.some(({ reader }) => reader) ? { statement_ms: places.most_ms } : limits)
+  setOwnLimits(sql, chosen.some(({ only_reads }) => only_reads) ? { statement_ms: places.most_ms } : limits)
   const made = { db: openOrm(sql), sql }
   kept.set(name, made)
   return made

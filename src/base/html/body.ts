@@ -4,6 +4,9 @@ import sanitizeHtml, { type IOptions } from 'sanitize-html'
 import { showBackgrounds } from './backgrounds'
 import { dropHidingColors } from './colors'
 import { limitDepth, TAGS, UNREADABLE } from './elements'
+import { type Format, formOf, showStrangeTags } from './formats'
+import { withoutHidden } from './hidden'
+import { contentIdAt, placeSafeImages } from './image-addresses'
 import { divideLong, wordsOfHtml } from './long-mail'
 import { styleReader } from './styles'
 import { escapeHtml, safeHtmlToText } from './text'
@@ -15,10 +18,12 @@ const LONG = 10_000
 const MAX_HTML = 2_000_000
 
 /**
- * Both forms of a body. `body_html` runs nothing, and loads nothing but the https images that its author put into
+ * A body as it is shown, with the form that it was read in.
+ *
+ * `body_html` runs nothing, and loads nothing but the https images that its author put into
  * `src`; `view.ts` turns it into what a page shows.
  */
-export type RenderedBody = { body_html: string; text: string }
+export type RenderedBody = { format: Format; body_html: string; text: string }
 
 /** True for a body that is rendered beside the service (`render.ts`). */
 export function isLong(body: string): boolean {
@@ -29,22 +34,20 @@ const MAX_LINK_LENGTH = 2048
 /** Further addresses stay text: a megabyte of addresses would be twelve megabytes of links. */
 const MAX_LINKS = 5000
 
-const ELEMENT = new RegExp(`<(?:${TAGS.join('|')})(?:\\s[^<>]*)?/?>`, 'i')
-
 const linkify = new LinkifyIt().set({ fuzzyLink: false, fuzzyEmail: true })
 
 /**
- * Renders a body that came through the API: as HTML when it holds at least one element of the allow-list, else as plain
- * text. The time is linear in the length, whatever the input.
+ * Renders a body that somebody wrote here, in the form that its writer said, else in the one that it seems to have. The
+ * time is linear in the length, whatever the input.
  */
-export function renderBody(body: string): RenderedBody {
-  if (!isHtml(body)) {
+export function renderBody(body: string, format: Format = formOf(body)): RenderedBody {
+  if (format === 'text') {
     const text = body.replace(/\r\n?/g, '\n')
-    return { body_html: limitHtml(textToHtml(text), text), text }
+    return { format, body_html: limitHtml(textToHtml(text), text), text }
   }
-  const body_html = sanitize(body, writtenImage)
+  const body_html = sanitize(showStrangeTags(body), writtenImage)
   const text = safeHtmlToText(body_html)
-  return { body_html: limitHtml(body_html, text), text }
+  return { format, body_html: limitHtml(body_html, text), text }
 }
 
 /**
@@ -69,24 +72,44 @@ export function textToPre(text: string): string {
 /**
  * Makes the HTML of an email safe; the end of a long one becomes text. No image loads: the address of each is in
  * `data-src`. Images of the message itself get a `cid:` address until `embedImages` knows where they are stored,
- * because mail is parsed before that.
+ * because mail is parsed before that. What is hidden is left out, unless nothing else is there.
  * @param idOf gives the id of the image of the message that has an address other than `cid:`; null for all others
  */
 export function sanitizeEmailHtml(html: string, idOf: IdOf = () => null): string {
-  const { head, end } = divideLong(showBackgrounds(html, idOf), (src) => idOf(src) !== null)
+  const visible = withoutHidden(html)
+  const shown = sanitizeVisible(visible, idOf)
+  if ((visible === html && !TEXT_FIELD.test(html)) || !isEmpty(shown)) return shown
+  return sanitizeVisible(html.replace(TEXT_FIELD, '<$1pre'), idOf)
+}
+
+/** Holds text that only its reader would send. */
+const TEXT_FIELD = /<(\/?)textarea\b/gi
+
+function isEmpty(body_html: string): boolean {
+  return showsNothing({ format: 'html', body_html, text: safeHtmlToText(body_html) })
+}
+
+function sanitizeVisible(html: string, idOf: IdOf): string {
+  const { head, end } = divideLong(showBackgrounds(showStrangeTags(html), idOf), (src) => idOf(src) !== null)
   const shown = sanitize(head, (image) => mailedImage(image, idOf))
   return end === '' ? shown : shown + textToPre(unlessTooDeep(end, wordsOfHtml, withoutTags))
 }
 
 /**
  * Replaces the `cid:` addresses that `sanitizeEmailHtml` leaves.
- * @param address gives the address of the attachment with a Content-ID; null leaves the image out
+ * @param address gives the address of the attachment with a Content-ID; undefined leaves it as it is
  */
-export function embedImages(safe_html: string, address: (content_id: string) => string | null): string {
-  return safe_html.replace(/<img data-src="cid:([^"]*)"([^>]*)>/g, (_, content_id: string, rest: string) => {
-    const src = address(decodeCid(content_id))
-    return src === null ? '' : `<img data-src="${escapeHtml(src)}"${rest}>`
+export function embedImages(safe_html: string, address: (content_id: string) => string | undefined): string {
+  return placeSafeImages(safe_html, (src) => {
+    const content_id = contentIdAt(src)
+    const place = content_id === undefined ? undefined : address(content_id)
+    return place === undefined ? undefined : { 'data-src': place }
   })
+}
+
+/** Leaves out the images of an email whose `cid:` address names nothing. */
+export function dropUnknownImages(safe_html: string): string {
+  return safe_html.replace(/<img data-src="cid:[^"]*"[^>]*>/g, '')
 }
 
 /** Writes HTML as text: without styles and scripts, headings as they are, with the text after `</body>`. */
@@ -94,27 +117,14 @@ export function htmlToText(html: string): string {
   return safeHtmlToText(sanitizeEmailHtml(html))
 }
 
-/** True for a body that shows nothing: white space, characters of no width, or HTML with neither text nor image. */
-export function isBlank(body: string): boolean {
-  return isHtml(body) ? showsNothing(renderBody(body)) : hasNoText(body)
-}
-
-/** True when a rendered body shows nothing. */
-export function showsNothing({ body_html, text }: RenderedBody): boolean {
-  return hasNoText(text) && !/<img [^>]*src=/.test(body_html)
-}
-
-/** True for a body that is treated as HTML. */
-export function isHtml(body: string): boolean {
-  return ELEMENT.test(body)
+/** True when a rendered body shows nothing: white space, characters of no width, neither text nor image. */
+export function showsNothing({ format, body_html, text }: RenderedBody): boolean {
+  const words = format === 'html' ? text.replace(/&(?:nbsp|zwnj|zwj|#160|#xa0|#8203|#x200b);/gi, '') : text
+  return hasNoText(words) && !/<img [^>]*src=/.test(body_html)
 }
 
 function hasNoText(text: string): boolean {
-  return (
-    text
-      .replace(/&(?:nbsp|zwnj|zwj|#160|#xa0|#8203|#x200b);/gi, '')
-      .replace(/\s|\p{C}|\u034f|\u115f|\u1160|\u17b4|\u17b5|\u2800|\u3164|\uffa0/gu, '') === ''
-  )
+  return text.replace(/\s|\p{C}|\u034f|\u115f|\u1160|\u17b4|\u17b5|\u2800|\u3164|\uffa0/gu, '') === ''
 }
 
 /** Writes plain text as HTML: escaped, line breaks kept, links made. */
@@ -254,7 +264,7 @@ const HELD_IMAGE = /^data:image\/(?:png|jpe?g|gif|webp);base64,[a-z0-9+/=\s]*$/i
 function mailedImage({ src, later }: ImageSource, idOf: IdOf): ImageAddress | null {
   const address = src || later
   if (HELD_IMAGE.test(address)) return { src: address }
-  const id = /^cid:/i.test(address) ? decodeCid(address.slice(4)) : idOf(address)
+  const id = contentIdAt(address) ?? idOf(address)
   if (id !== null) return { 'data-src': `cid:${encodeURIComponent(id.toWellFormed())}` }
   return /^https?:\/\//i.test(address) ? { 'data-src': address } : null
 }
@@ -268,12 +278,4 @@ function writtenImage({ src, later }: ImageSource): ImageAddress | null {
   const address = src || later
   if (HELD_IMAGE.test(address)) return { src: address }
   return /^(?:https?:\/\/|cid:)/i.test(address) ? { 'data-src': address } : null
-}
-
-function decodeCid(content_id: string): string {
-  try {
-    return decodeURIComponent(content_id)
-  } catch {
-    return content_id
-  }
 }

@@ -1,4 +1,5 @@
 /** Knows which elements of HTML are kept and which are read, and drops tags that would hide or break the rest. Pure. */
+import { VOID } from './tag-names'
 
 /** Elements that are kept. */
 export const TAGS = [
@@ -12,9 +13,6 @@ export const TAGS = [
 /** Elements whose content is not text for people. */
 export const UNREADABLE = ['script', 'style', 'textarea', 'option', 'title', 'template', 'iframe', 'svg', 'math']
 const KNOWN = new Set([...TAGS, ...UNREADABLE])
-
-/** Elements without content, which add nothing to the depth. */
-const VOID = new Set(['br', 'col', 'hr', 'img'])
 
 const HEADINGS = ['h1', 'h2', 'h3', 'h4', 'h5', 'h6']
 /** Elements that end a paragraph whose end tag is left out. */
@@ -83,6 +81,7 @@ class OpenElements {
   start(name: string): boolean {
     const ended = ENDED_BY[name]
     while (ended?.includes(this.#names.at(-1) ?? '')) this.#close(this.#names.length - 1)
+    // It adds nothing to the depth.
     if (VOID.has(name)) return true
     if (this.#names.length >= MAX_DEPTH) {
       this.#dropped.set(name, (this.#dropped.get(name) ?? 0) + 1)

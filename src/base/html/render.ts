@@ -2,6 +2,7 @@
 import { createLane, mostProcesses } from '../process/lane'
 import { Ended, type WorkLimits } from '../process/lane-worker'
 import { isLong, limitHtml, type RenderedBody, renderBody, textToPre } from './body'
+import { type Format, formOf } from './formats'
 
 /** A million characters of the worst HTML take 1.5 s of a processor. */
 const LIMITS: WorkLimits = { processor_ms: 10_000 }
@@ -10,17 +11,23 @@ const lane = createLane(new URL('./render-main.ts', import.meta.url), { processe
 
 /**
  * Renders a body as `renderBody` does. To be called outside a transaction: a long body may wait for its turn.
+ * @param format the form that its writer said
  * @param group id of the organization whose body it is
  * @returns the body as plain text when it takes too long
  * @throws Error when no process could be started
  */
-export async function render(body: string, group: string, limits = LIMITS): Promise<RenderedBody> {
-  if (!isLong(body)) return renderBody(body)
+export async function render(
+  body: string,
+  format: Format | undefined,
+  group: string,
+  limits = LIMITS,
+): Promise<RenderedBody> {
+  if (!isLong(body)) return renderBody(body, format)
   try {
-    return await lane.run<RenderedBody>({ body }, { ...limits, group, size: Buffer.byteLength(body) })
+    return await lane.run<RenderedBody>({ body, format }, { ...limits, group, size: Buffer.byteLength(body) })
   } catch (error) {
     if (!(error instanceof Ended)) throw error
-    return { body_html: limitHtml(textToPre(body), body), text: body }
+    return { format: format ?? formOf(body), body_html: limitHtml(textToPre(body), body), text: body }
   }
 }
 

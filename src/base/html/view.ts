@@ -1,8 +1,6 @@
 /** Turns stored HTML into what a page or an email shows: places images, and puts what sticks out into a box. Pure. */
 
-/** The sanitizer writes the address of an image first. */
-const IMAGE = /<img ((?:data-)?src)="([^"]*)"/g
-const ATTACHMENT = /\/api\/v1\/attachments\/([0-9a-f-]{36})\/content(?:\?|$)/i
+import { attachmentAt, placeSafeImages } from './image-addresses'
 
 /** Matches all but text, paragraphs and links, which stay in their place by themselves. */
 const MAY_STICK_OUT =
@@ -34,12 +32,12 @@ export function unboxed(html: string): string {
 
 /** Gives images that are attachments their addresses. Images that the text itself holds (`data:`) stay as they are. */
 export function placeImages(html: string, urlOf: UrlOf, remote: RemoteImages): string {
-  return html.replace(IMAGE, (image, written: string, address: string) => {
-    if (/^data:/i.test(address)) return image
-    const attachment_id = ATTACHMENT.exec(address)?.[1]
+  return placeSafeImages(html, (address, written) => {
+    if (/^data:/i.test(address)) return undefined
+    const attachment_id = attachmentAt(address)
     const url = attachment_id && urlOf(attachment_id)
-    if (url) return `<img src="${url.replaceAll('&', '&amp;')}"`
+    if (url) return { src: url }
     const loads = remote === 'load' || (remote === 'as written' && written === 'src' && /^https:/i.test(address))
-    return `<img ${loads ? 'src' : 'data-src'}="${address}"`
+    return { [loads ? 'src' : 'data-src']: address }
   })
 }

@@ -6,6 +6,7 @@
  * mail-parse-headers.test.ts. letterparser 0.1 misreads the From of 27 of the 368 messages of the test corpus.
  */
 import addressparser from 'nodemailer/lib/addressparser'
+import { dropControls } from './controls'
 import { decodeWords, dropWords, protectWords } from './encoded-words'
 
 /** `name` is '' when there is none; `address` is never empty. */
@@ -103,8 +104,8 @@ export function dropDirections(text: string): string {
 }
 
 function cleanName(name: string): string {
-  const bare = dropDirections(decodeWords(name))
-    .replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, ' ')
+  const bare = dropControls(dropDirections(decodeWords(name)))
+    .replace(/\s+/g, ' ')
     .trim()
     .replace(/^(["'])(.*)\1$/, '$2')
     .replace(/^[<>\s]+|[<>\s]+$/g, '')

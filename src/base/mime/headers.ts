@@ -9,6 +9,7 @@
 import libmime from 'libmime'
 import { type Address, dropDirections, looksLikeAddress, parseAddresses } from './addresses'
 import { decodeUnlabelled } from './charset'
+import { dropControls } from './controls'
 import { decodeWords } from './encoded-words'
 import { type List, readList } from './mailing-list'
 
@@ -189,9 +190,13 @@ function separateParams(value: string): string {
 
 /**
  * Finds message ids: without brackets, in order, each once. Only text in brackets is an id, so that prose never
- * threads, unless the whole field is ids that lack them.
+ * threads, unless the whole field is ids that lack them. Some programs encode ids as if they were words, or fold them.
  */
-export function messageIds(value: string): string[] {
+export function messageIds(field: string): string[] {
+  const value = decodeWords(field).replace(/<[^<>]{3,996}>/g, (text) => {
+    const joined = text.replace(/\s+/g, '')
+    return /^<[^@]+@[^@]+>$/.test(joined) ? joined : text
+  })
   const ids = (value.match(/<[^<>\s\p{Cc}]{1,996}>/gu) ?? []).map((id) => id.slice(1, -1))
   return endsOf([...new Set(ids.length > 0 ? ids : bareIds(value))], MAX_IDS)
 }
@@ -209,12 +214,9 @@ export function endsOf(ids: string[], most: number): string[] {
   return ids.length <= most ? ids : [...ids.slice(0, FIRST_IDS), ...ids.slice(FIRST_IDS - most)]
 }
 
-/** Writes a text on one line: control characters and line breaks become spaces, runs of white space one space. */
+/** Writes a text on one line: without control characters, runs of white space as one space. */
 export function oneLine(text: string): string {
-  return text
-    .replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, ' ')
-    .toWellFormed()
-    .trim()
+  return dropControls(text).replace(/\s+/g, ' ').toWellFormed().trim()
 }
 
 const EMPTY_LINE = /\r?\n\r?\n/

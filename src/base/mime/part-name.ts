@@ -56,6 +56,11 @@ function attachedSubject(part: Part): string {
   return headerText(splitHeader(Buffer.from(field, 'latin1')), 'subject')?.replace(/[/\\]/g, ' ') ?? ''
 }
 
+/** Names a picture that a text holds itself. @param number from 1 on */
+export function pictureName(content_type: string, number: number): string {
+  return `image-${number}.${defaultExtension(content_type)}`
+}
+
 function defaultExtension(content_type: string): string {
   if (content_type === 'text/calendar') return 'ics'
   if (content_type === '' || content_type === 'text/plain' || content_type === 'text/rfc822-headers') return 'txt'

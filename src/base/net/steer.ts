@@ -1,10 +1,10 @@
 /**
  * Chooses which of several sockets that listen on one port gets the new connections. Linux spreads connections over
  * such sockets (SO_REUSEPORT) unless a filter program says which one takes them (SO_ATTACH_REUSEPORT_CBPF, socket(7)).
- * The program is called through `bun:ffi`: neither Bun nor a package of npm sets this option.
+ * The option is set through the C library: neither Bun nor a package of npm does it.
  */
-import { dlopen, ptr } from 'bun:ffi'
 import { readdirSync } from 'node:fs'
+import { addressOf, openLibc } from '../runtime/libc'
 
 const SOL_SOCKET = 1
 const SO_ACCEPTCONN = 30
@@ -21,7 +21,9 @@ export function listeningSockets(): number[] {
     .filter((descriptor) => {
       const value = new Int32Array(1)
       const size = new Uint32Array([value.byteLength])
-      return getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, ptr(value), ptr(size)) === 0 && value[0] === 1
+      return (
+        getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, addressOf(value), addressOf(size)) === 0 && value[0] === 1
+      )
     })
 }
 
@@ -41,22 +43,20 @@ export function steerConnections(descriptor: number, index: number): boolean {
   // struct sock_fprog: the number of instructions, and their address at an offset of 8.
   const program = new DataView(new ArrayBuffer(16))
   program.setUint16(0, 1, true)
-  program.setBigUint64(8, BigInt(ptr(instruction)), true)
+  program.setBigUint64(8, BigInt(addressOf(instruction)), true)
   const { setsockopt } = libc()
-  return setsockopt(descriptor, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, ptr(program), program.byteLength) === 0
+  return setsockopt(descriptor, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, addressOf(program), program.byteLength) === 0
 }
 
-type Libc = ReturnType<typeof openLibc>['symbols']
+let opened: ReturnType<typeof load> | undefined
 
-let opened: Libc | undefined
-
-function libc(): Libc {
-  opened ??= openLibc().symbols
+function libc() {
+  opened ??= load()
   return opened
 }
 
-function openLibc() {
-  return dlopen('libc.so.6', {
+function load() {
+  return openLibc({
     getsockopt: { args: ['i32', 'i32', 'i32', 'ptr', 'ptr'], returns: 'i32' },
     setsockopt: { args: ['i32', 'i32', 'i32', 'ptr', 'u32'], returns: 'i32' },
   })

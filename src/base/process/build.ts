@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { version } from '../../../package.json'
+import { bun_version } from '../runtime/needed-bun'
 
 /** Written by the Dockerfile, from the build argument COMMIT. */
 const BUILT_FROM = path.join(import.meta.dirname, '../../commit')
@@ -16,7 +17,7 @@ export const build = {
   version,
   commit:
     ((existsSync(BUILT_FROM) ? readFileSync(BUILT_FROM, 'utf8') : checkedOut()) ?? '').trim().slice(0, 12) || 'unknown',
-  bun: process.versions.bun ?? 'unknown',
+  bun: bun_version ?? 'unknown',
 }
 
 /**

@@ -1,10 +1,10 @@
 /**
  * Writes lines to a descriptor and waits for nobody: not for a full disk, nor for who reads the other end of a pipe.
- * Asks poll(2) through `bun:ffi` before each piece, because a descriptor that does not wait would not wait for the
+ * Asks poll(2) before each piece, because a descriptor that does not wait would not wait for the
  * shell either that shares it. pino's own writer, sonic-boom, repeats a write that fails without end.
  */
-import { dlopen, ptr } from 'bun:ffi'
 import fs from 'node:fs'
+import { addressOf, openLibc } from '../runtime/libc'
 
 /** Lines that wait for a slow reader. More is dropped. */
 const WAITING_MOST_BYTES = 1_000_000
@@ -82,12 +82,11 @@ function isReady(descriptor: number, wait_ms: number): boolean {
   // A struct pollfd on a little-endian machine, the only kind that Bun runs on.
   const asked = new Int32Array([descriptor, POLLOUT])
   library ??= openLibrary()
-  return library.poll(ptr(asked), 1, wait_ms) !== 0
+  return library.poll(addressOf(asked), 1, wait_ms) !== 0
 }
 
 let library: ReturnType<typeof openLibrary> | undefined
 
 function openLibrary() {
-  const name = process.platform === 'darwin' ? 'libSystem.B.dylib' : 'libc.so.6'
-  return dlopen(name, { poll: { args: ['ptr', 'u64', 'i32'], returns: 'i32' } }).symbols
+  return openLibc({ poll: { args: ['ptr', 'u64', 'i32'], returns: 'i32' } })
 }

@@ -1,7 +1,7 @@
 /** Finds the lines in which this process spends its time, by the sampling profiler of the engine, else off. */
-import { profile } from 'bun:jsc'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { sampleStacks } from '../runtime/engine'
 
 /** Samples of a line: `self` ran it, or native code and regular expressions for it; `total` ran what it has called. */
 export type LineTime = { file: string; name: string; line: number; self: number; total: number }
@@ -29,7 +29,7 @@ export function fromRoot(file: string): string {
 export async function profileProcess({ name, duration_ms }: ProfileOptions): Promise<Profile> {
   const before = process.cpuUsage()
   const interval_us = Math.max(1000, (duration_ms * 1000) / MOST_SAMPLES)
-  const { stackTraces } = await profile(() => sleep(duration_ms), interval_us)
+  const { stackTraces } = await sampleStacks(() => sleep(duration_ms), interval_us)
   const { user, system } = process.cpuUsage(before)
   const lines = new Map<string, LineTime>()
   for (const { frames } of stackTraces.traces) {

@@ -239,7 +239,7 @@ export const SERVICE_SETTINGS = {
     default: '1',
   },
   SWAGGER: {
-    meaning: 'Serves the documentation of the API at `/swagger`: `on` or `off`.',
+    meaning: 'Serves the documentation of the API at `/swagger`, and `/client.ts`: `on` or `off`.',
     read: oneWordOf(['on', 'off']),
     default: 'on',
   },

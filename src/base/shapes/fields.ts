@@ -5,9 +5,9 @@
 import { Kind, type TProperties, type TSchema, Type, TypeRegistry } from '@sinclair/typebox'
 import { codePoints } from '../address/characters'
 import { ZERO_ID } from '../db/columns'
-import type { ErrorCode } from '../errors'
+import type { ErrorCode, Fault } from '../errors'
 import { isUuid } from './ids'
-import { isDay } from './time'
+import { isDay, timeOf } from './time'
 
 /** Options of a field beyond JSON Schema: its own error codes and the sentence for its fault. */
 export type FieldOptions = {
@@ -23,28 +23,38 @@ export type FieldOptions = {
 }
 
 type Rule = (text: string) => boolean
-type TextOptions = FieldOptions & { min?: number; max: number; trim?: boolean; rule?: Rule }
+
+/** A fault with the code of its field. */
+export type CodedFault = Fault & { code: ErrorCode }
+
+/** Judges fields of a body that only have a meaning together. @returns the faults */
+type WholeRule = (given: Record<string, unknown>) => CodedFault[]
+
+/** Gives what counts for the length of a text. */
+type Measured = (text: string) => string
+
+type TextOptions = FieldOptions & { min?: number; max: number; trim?: boolean; rule?: Rule; measured?: Measured }
 
 /** The key of a schema's rule. TypeBox copies what stands under a symbol, and JSON leaves it out. */
 const RULE = Symbol('rule')
+const WHOLE = Symbol('whole')
+const MEASURED = Symbol('measured')
 
-type TextSchema = TSchema & { trim: boolean; min: number; max: number; [RULE]?: Rule }
+type TextSchema = TSchema & { trim: boolean; min: number; max: number; [RULE]?: Rule; [MEASURED]?: Measured }
 
 TypeRegistry.Set<TextSchema>('Text', (schema, value) => {
   if (typeof value !== 'string') return false
-  const text = schema.trim ? value.trim() : value
-  if (text.length > schema.max * 2) return false
-  const length = codePoints(text)
-  if (length < schema.min || length > schema.max) return false
-  return schema[RULE]?.(text) ?? true
+  if (!hasLength(schema, value)) return false
+  return schema[RULE]?.(schema.trim ? value.trim() : value) ?? true
 })
 
 /**
- * A text with limits in code points, trimmed unless `trim: false`. `rule` judges its form; a fault of the form has the
- * field's `code`, a fault of the length is always VALIDATION_ERROR (`http/pipeline/error-answers.ts`).
+ * A text with limits in code points, trimmed unless `trim: false`. `measured` leaves out what does not count. `rule`
+ * judges its form; a fault of the form has the field's `code`, a fault of the length is always VALIDATION_ERROR
+ * (`http/pipeline/error-answers.ts`).
  */
 export function text(options: TextOptions) {
-  const { min = 0, max, trim = true, rule, ...rest } = options
+  const { min = 0, max, trim = true, rule, measured, ...rest } = options
   const length_fault = `must be text of ${min > 0 ? `${min} to ${max}` : `at most ${max}`} characters`
   const wire = Type.Unsafe<string>({
     [Kind]: 'Text',
@@ -56,6 +66,7 @@ export function text(options: TextOptions) {
     trim,
     length_fault,
     ...(rule && { [RULE]: rule }),
+    ...(measured && { [MEASURED]: measured }),
     ...rest,
   })
   if (!trim) return wire
@@ -64,26 +75,29 @@ export function text(options: TextOptions) {
     .Encode((value) => value)
 }
 
-/** Keeps the last answer of a rule that is costly: a value is judged twice, by `judgeBody` and by Elysia. */
-export function remembered(rule: Rule): Rule {
-  let last: { text: string; answer: boolean } | undefined
-  return (text) => {
-    if (last?.text !== text) last = { text, answer: rule(text) }
-    return last.answer
-  }
+/** The length that `text` allows, as the schema keeps it; a text or null has it in a branch. */
+export type LengthLimits = {
+  length_fault?: string
+  min?: number
+  max?: number
+  trim?: boolean
+  anyOf?: LengthLimits[]
+  [MEASURED]?: Measured
 }
 
-/** The length that `text` allows, as the schema keeps it; a text or null has it in a branch. */
-export type LengthLimits = { length_fault?: string; min?: number; max?: number; trim?: boolean; anyOf?: LengthLimits[] }
+function hasLength({ min = 0, max = 0, trim, [MEASURED]: measured }: LengthLimits, value: string): boolean {
+  const trimmed = trim ? value.trim() : value
+  const text = measured ? measured(trimmed) : trimmed
+  if (text.length > max * 2) return false
+  const length = codePoints(text)
+  return length >= min && length <= max
+}
 
 /** Says what is wrong with the length of a text; undefined when it is right, or when the schema limits none. */
 export function lengthFault(schema: LengthLimits, value: unknown): string | undefined {
   const field = schema.anyOf?.find((branch) => branch.length_fault) ?? schema
   if (!field.length_fault || typeof value !== 'string') return undefined
-  const text = field.trim ? value.trim() : value
-  if (text.length > (field.max ?? 0) * 2) return field.length_fault
-  const length = codePoints(text)
-  return length < (field.min ?? 0) || length > (field.max ?? 0) ? field.length_fault : undefined
+  return hasLength(field, value) ? undefined : field.length_fault
 }
 
 /** The name of a person or an organization, which stands in one line of letters and mail: no control characters. */
@@ -105,8 +119,33 @@ export function oneOf<const Words extends readonly string[]>(words: Words, optio
   })
 }
 
+TypeRegistry.Set<TSchema & { words: string[] }>('Words', (schema, value) => {
+  const given = [value].flat()
+  return given.length > 0 && given.every((word) => schema.words.includes(word as string))
+})
+
+/** One or more of a fixed list of words: a word, or a list of them. */
+export function someOf<const Words extends readonly string[]>(words: Words, options: FieldOptions = {}) {
+  const word = { type: 'string', enum: [...words] }
+  return Type.Unsafe<Words[number] | Words[number][]>({
+    [Kind]: 'Words',
+    words,
+    anyOf: [word, { type: 'array', items: word, minItems: 1 }],
+    fault: `must be one of ${words.join(', ')}, or a list of them`,
+    ...options,
+  })
+}
+
 /** A yes or no: JSON true or false, never their names as strings. */
 export const flag = (options: FieldOptions = {}) => Type.Boolean({ fault: 'must be true or false', ...options })
+
+/** A whole number of minutes, from one to a year. */
+export function minutesInput(options: FieldOptions = {}) {
+  return Type.Integer({
+    ...{ minimum: 1, maximum: 525_600, fault: 'must be a whole number of minutes from 1 to 525600' },
+    ...options,
+  })
+}
 
 TypeRegistry.Set<TSchema>('Day', (_schema, value) => typeof value === 'string' && isDay(value))
 
@@ -114,6 +153,14 @@ TypeRegistry.Set<TSchema>('Day', (_schema, value) => typeof value === 'string' &
 export function dayInput(options: FieldOptions = {}) {
   const fault = 'must be a date, such as 2026-01-31'
   return Type.Unsafe<string>({ [Kind]: 'Day', type: 'string', format: 'date', fault, ...options })
+}
+
+export const INSTANT_FAULT = 'must be a time with offset, such as 2026-01-31T09:00:00Z'
+
+/** A time with offset (RFC 3339), which `timeOf` reads. */
+export function instantInput(options: FieldOptions = {}) {
+  const rule = (value: string) => timeOf(value.trim()) !== undefined
+  return text({ max: 64, rule, fault: INSTANT_FAULT, ...options })
 }
 
 /** A field that may also be null, with the codes and the fault of its schema. */
@@ -140,16 +187,27 @@ export const IdsInput = (options: FieldOptions = {}) =>
     ...options,
   })
 
-/** The body of a create or an update: unknown fields are dropped, the others come in the order of `fields`. */
-export function body<T extends TProperties>(fields: T, options: { description?: string } = {}) {
+/**
+ * The body of a create or an update: unknown fields are dropped, the others come in the order of `fields`.
+ * @param options `whole` judges what no field can judge alone
+ */
+export function body<T extends TProperties>(fields: T, options: { description?: string; whole?: WholeRule } = {}) {
   const names = Object.keys(fields)
-  return Type.Transform(Type.Object(fields, { additionalProperties: true, ...options }))
+  const { whole, ...others } = options
+  const model = { additionalProperties: true, ...others, ...(whole && { [WHOLE]: whole }) }
+  return Type.Transform(Type.Object(fields, model))
     .Decode((value) => {
       const given = value as Record<string, unknown>
       const known = names.filter((name) => given[name] !== undefined).map((name) => [name, given[name]])
       return Object.fromEntries(known) as typeof value
     })
     .Encode((value) => value)
+}
+
+/** The faults of a body as a whole, whose model may have a rule for it. */
+export function wholeFaults(model: TSchema, given: unknown): CodedFault[] {
+  const rule = (model as TSchema & { [WHOLE]?: WholeRule })[WHOLE]
+  return rule && typeof given === 'object' && given !== null ? rule(given as Record<string, unknown>) : []
 }
 
 /**

@@ -93,6 +93,16 @@ export async function pageIfAsked<Row extends object, Counts extends { total: nu
   }
 }
 
+/** The first rows of a list, which nobody counts. */
+export async function firstRows<Row extends object>(
+  scope: Scope,
+  { sort, rows }: Pick<PagedList<Row, unknown>, 'sort' | 'rows'>,
+  most = DEFAULT_PER_PAGE,
+): Promise<Row[]> {
+  // A page reads one row more.
+  return rows(rangeOf(scope, sort, most - 1, scope.sql``))
+}
+
 /** Tells if a list that shows everything is to show a page. */
 export function isPageAsked({ page, per_page, cursor }: Paging): boolean {
   return page !== undefined || per_page !== undefined || cursor !== undefined

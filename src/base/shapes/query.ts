@@ -13,7 +13,7 @@ import {
 } from '@sinclair/typebox'
 import { codePoints, isCleanText } from '../address/characters'
 import type { ErrorCode } from '../errors'
-import type { FieldOptions } from './fields'
+import { type FieldOptions, INSTANT_FAULT } from './fields'
 import { asIds, isUuid } from './ids'
 import { isDay, timeOf } from './time'
 
@@ -70,6 +70,20 @@ export function queryWord<const Words extends readonly string[]>(words: Words, o
   )
 }
 
+/** Words of a list, separated by commas, at least one. They are given in the order of the list, each once. */
+export function queryWords<Word extends string>(words: readonly Word[], options: FieldOptions = {}) {
+  return queryValue<Word[]>(
+    { type: 'string' },
+    (value) => {
+      const given = value.split(',').map((word) => word.trim())
+      return given.every((word) => (words as readonly string[]).includes(word))
+        ? words.filter((word) => given.includes(word))
+        : undefined
+    },
+    { fault: `must be one or more of ${words.join(', ')}, separated by commas`, ...options },
+  )
+}
+
 /** An id as a filter: must be a UUID. One that names nothing gives an empty list. */
 export function queryId(options: FieldOptions = {}) {
   const decode = (value: string) => (isUuid(value) ? value.toLowerCase() : undefined)
@@ -101,8 +115,7 @@ export function queryIds(options: FieldOptions = {}) {
 
 /** A time with offset (RFC 3339), decoded to milliseconds since 1970. */
 export function queryInstant(options: FieldOptions = {}) {
-  const fault = 'must be a time with offset, such as 2026-01-31T09:00:00Z'
-  return queryValue({ type: 'string', format: 'date-time' }, timeOf, { fault, ...options })
+  return queryValue({ type: 'string', format: 'date-time' }, timeOf, { fault: INSTANT_FAULT, ...options })
 }
 
 /** A day that exists. */

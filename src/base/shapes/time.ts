@@ -20,3 +20,19 @@ export function isDay(value: string): boolean {
   const time = Date.parse(`${value}T00:00:00Z`)
   return !Number.isNaN(time) && new Date(time).toISOString().startsWith(value)
 }
+
+/** Tells a name of the tz database, such as `Europe/Berlin`, from other texts, such as the offset `+01:00`. */
+export function isTimeZone(name: string): boolean {
+  if (!/^[A-Za-z]/.test(name)) return false
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== ''
+  } catch {
+    return false
+  }
+}
+
+/** The day that the clocks of a zone show at a moment, as YYYY-MM-DD. @param time_ms milliseconds since 1970 */
+export function dayIn(time_zone: string, time_ms: number): string {
+  // Sweden writes days so.
+  return new Intl.DateTimeFormat('sv-SE', { timeZone: time_zone, dateStyle: 'short' }).format(time_ms)
+}

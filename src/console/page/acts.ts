@@ -5,13 +5,15 @@
 import type { IconNode } from 'lucide'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { Cell } from './cell'
-import { attempt } from './ui/toasts'
+import { attempt, OPEN_MENU } from './ui/toasts'
 
 export type Act = {
   text: string
   /** A key, or two one after the other, such as `g i`. */
   keys?: string
   icon?: IconNode
+  /** Those of a group stand together in the palette, below its name. */
+  group?: string
   run: () => unknown
 }
 
@@ -21,14 +23,17 @@ const SEQUENCE_MS = 1200
 /** The acts of the parts that are shown, the latest part first. */
 export const acts = new Cell<Act[][]>([])
 
-/** Offers acts while a component is shown. They may change with each drawing; their number and keys may too. */
-export function useActs(given: Act[]): void {
+/**
+ * Offers acts while a component is shown. They may change with each drawing; their number and keys may too.
+ * @param group of all of them
+ */
+export function useActs(given: Act[], group?: string): void {
   const latest = useRef(given)
   latest.current = given
   const words = given.map(({ text, keys }) => `${keys} ${text}`).join('\n')
   // At once: what is seen can be done.
   useLayoutEffect(() => {
-    const shown = latest.current.map((act, place) => ({ ...act, run: () => latest.current[place]?.run() }))
+    const shown = latest.current.map((act, place) => ({ group, ...act, run: () => latest.current[place]?.run() }))
     acts.value = [shown, ...acts.value]
     return () => {
       acts.value = acts.value.filter((one) => one !== shown)
@@ -45,7 +50,7 @@ export function listenForKeys(): void {
     if (event.isComposing || event.altKey || key === 'Shift') return
     const is_palette = (event.ctrlKey || event.metaKey) && key.toLowerCase() === 'k'
     if (!is_palette && (event.ctrlKey || event.metaKey || isField(event.target))) return
-    if (document.querySelector('dialog[open], [popover]:popover-open')) return
+    if (document.querySelector(`dialog[open], ${OPEN_MENU}`)) return
     const name = is_palette ? 'Ctrl K' : key
     const before = begun && performance.now() - begun.at_ms < SEQUENCE_MS ? `${begun.key} ` : ''
     const all = acts.value.flat()

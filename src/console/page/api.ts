@@ -38,7 +38,7 @@ export class Refusal extends Error {
   }
 }
 
-type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 type Options = {
   body?: unknown
   /** Sent as it is. */
@@ -47,18 +47,21 @@ type Options = {
   signal?: AbortSignal
 }
 
-/** An answer. `data` is undefined when it has no body, and with 304. */
-export type Answer<T, Meta = unknown> = { status: number; data: T; meta: Meta; etag: string | null }
+/** An answer. `data` is undefined when it has no body, and with 304. `included` is what a GET has named. */
+export type Answer<T, Meta = unknown> = { status: number; data: T; meta: Meta; included?: object; etag: string | null }
 
 /** Calls of one organization. */
 export class Api {
+  /** Hears of each change that was made by this page, with what the service answered. */
+  onWritten: (method: Method, path: string, data: unknown) => void = () => {}
+
   constructor(readonly organization_id: string) {}
 
   get<T, Meta = unknown>(path: string, options: Pick<Options, 'headers' | 'signal'> = {}): Promise<Answer<T, Meta>> {
     return this.#call('GET', path, options)
   }
 
-  post<T>(path: string, body?: unknown, options: Options = {}): Promise<Answer<T>> {
+  post<T, Meta = unknown>(path: string, body?: unknown, options: Options = {}): Promise<Answer<T, Meta>> {
     // The answer of a new key is shown once: the service keeps none to repeat.
     const once: Record<string, string> = path === '/api-keys' ? {} : { 'idempotency-key': randomId() }
     return this.#call('POST', path, { ...options, body, headers: { ...once, ...options.headers } })
@@ -96,8 +99,9 @@ export class Api {
     const { status } = response
     if (!response.ok && status !== 304) throw await refusalOf(response)
     const text = await response.text()
-    const { data, meta } = text ? JSON.parse(text) : {}
-    return { status, data, meta, etag: response.headers.get('etag') }
+    const { data, meta, included } = text ? JSON.parse(text) : {}
+    if (method !== 'GET') this.onWritten(method, path, data)
+    return { status, data, meta, included, etag: response.headers.get('etag') }
   }
 
   /** Sends a request until it is answered with something that trying again would not change. */

@@ -23,7 +23,7 @@ function Page() {
         <Dialog title={t('sign_in.again')}>
           <p>{t('sign_in.ended')}</p>
           <Credentials email={now.me.email} />
-          <Button text={t('sign_in.somebody_else')} onClick={() => void signOut()} />
+          <Button kind="bare" text={t('sign_in.somebody_else')} onClick={() => void signOut()} />
         </Dialog>
       )}
       <Notices />

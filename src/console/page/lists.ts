@@ -1,17 +1,17 @@
 /** Reads lists of the API, as far as they are shown. */
 import { useRef, useState } from 'preact/hooks'
 import { type Api, query } from './api'
-import type { Told } from './events'
-import { EVERY_MS, useLive } from './live'
+import { EVERY_MS, type Heed, useLive } from './live'
 
 type Meta = { next_cursor: string | null }
 type Filter = Record<string, string>
-type Rows<T, M> = { rows: T[]; meta: M; has_more: boolean }
+/** `meta` is that of the first page, `cursor` leads to the next one. */
+export type Rows<T, M = Meta> = { rows: T[]; meta: M; cursor: string | undefined }
 
 const PER_PAGE = 50
 const MOST_PER_PAGE = 100
 
-/** The first rows of a list: at least as many as wanted, if there are so many. `meta` is that of the first page. */
+/** The first rows of a list: at least as many as wanted, if there are so many. */
 export async function readRows<T extends { id: string | null }, M extends Meta = Meta>(
   api: Api,
   path: string,
@@ -30,39 +30,54 @@ export async function readRows<T extends { id: string | null }, M extends Meta =
     first ??= meta
     cursor = meta.next_cursor ?? undefined
   } while (cursor && rows.size < wanted)
-  return { rows: [...rows.values()], meta: first, has_more: cursor !== undefined }
+  return { rows: [...rows.values()], meta: first, cursor }
 }
 
-/** A list of the API with more on demand. All that is shown is read again, so that nothing old stays in it. */
+/**
+ * A list of the API with more on demand, one page each time. When it is read again, all that is shown is, so that
+ * nothing old stays in it.
+ * @param path undefined while nothing is to be read yet
+ * @param join puts the first page before what was shown of the others, so that it alone is read again
+ */
 export function useRows<T extends { id: string | null }, M extends Meta = Meta>(
   api: Api,
-  path: string,
+  path: string | undefined,
   filter: Filter = {},
-  isAbout?: (told: Told) => boolean,
+  heed?: Heed<Rows<T, M>>,
+  join?: (before: Rows<T, M>, first: Rows<T, M>) => Rows<T, M>,
 ) {
   const key = `${api.organization_id}${path}${query(filter)}`
   const wanted = useRef({ key, rows: PER_PAGE })
   if (wanted.current.key !== key) wanted.current = { key, rows: PER_PAGE }
   const [requests, setRequests] = useState(1)
-  const { value, error, reload } = useLive<Rows<T, M>>(
+  const { value, error, reload, latest, put } = useLive<Rows<T, M>>(
     key,
-    (_before, signal) => {
-      setRequests(Math.ceil(wanted.current.rows / MOST_PER_PAGE))
-      return readRows(api, path, filter, wanted.current.rows, signal)
+    async (before, signal) => {
+      // Nothing is asked for before it is known what.
+      if (!path) return { rows: [], meta: {} as M, cursor: undefined }
+      const rows = join ? PER_PAGE : wanted.current.rows
+      setRequests(Math.ceil(rows / MOST_PER_PAGE))
+      const read = await readRows<T, M>(api, path, filter, rows, signal)
+      return join && before ? join(before, read) : read
     },
     // A long list is read less often, because each person has a limit of requests.
     requests * EVERY_MS,
-    isAbout,
+    heed,
   )
   return {
     rows: value?.rows,
     meta: value?.meta,
-    has_more: value?.has_more ?? false,
+    has_more: value?.cursor !== undefined,
     error,
     reload,
     async loadMore() {
+      const path_of_next = path! + query({ ...filter, per_page: PER_PAGE, cursor: latest()!.cursor })
+      const { data, meta } = await api.get<T[], M>(path_of_next)
+      const before = latest()!
+      const known = new Set(before.rows.map(({ id }) => id))
+      const added = data.filter(({ id }) => id === null || !known.has(id))
       wanted.current.rows += PER_PAGE
-      await reload()
+      put({ ...before, rows: [...before.rows, ...added], cursor: meta.next_cursor ?? undefined })
     },
   }
 }

@@ -33,7 +33,7 @@ export function Palette({ api }: View) {
   if (open !== 'palette') return null
   const options: Option[] = [
     ...known
-      .map(({ text, icon, keys }, place) => ({ value: String(place), text, icon, hint: keys }))
+      .map(({ text, icon, keys, group }, place) => ({ value: String(place), text, icon, group, hint: keys }))
       .filter(({ hint }) => hint !== 'Ctrl K'),
     ...found.map(({ id, code, subject }) => ({
       value: id,

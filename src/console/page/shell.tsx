@@ -1,5 +1,5 @@
 /** The frame around the views: the rail with the sections, and what belongs to the person. */
-import { LogOut, UserRound } from 'lucide'
+import { LogOut, SquarePen, UserRound } from 'lucide'
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { useActs } from './acts'
 import { Api, trouble } from './api'
@@ -7,17 +7,21 @@ import { useCell } from './cell'
 import { follow } from './events'
 import { sendAll } from './inbox/held-back'
 import { saveWritings } from './inbox/writings'
+import { lazy } from './lazy'
 import { Palette } from './palette'
 import { go, hrefOf, useRoute } from './route'
 import { SECTIONS, type Section } from './sections'
 import { signOut } from './sign-in'
 import { news, useSignalItems, useSignals } from './signals'
 import { Avatar } from './ui/avatars'
+import { Button } from './ui/buttons'
 import { Question } from './ui/dialogs'
 import { Icon } from './ui/icons'
 import { Menu } from './ui/menus'
 import { isAdmin, type View } from './view-types'
 import { t } from './words/catalogue'
+
+const NewTicket = lazy(async () => (await import('./inbox/new-ticket')).NewTicket)
 
 export function Shell({ me }: Pick<View, 'me'>) {
   const route = useRoute()
@@ -56,15 +60,18 @@ function Rail(view: View) {
   const { route, organization } = view
   const count = useCell(news)
   useSignals(view)
+  const [is_beginning, setBeginning] = useState(false)
   const sections = SECTIONS.filter(({ is_for_admins }) => !is_for_admins || isAdmin(organization))
-  useActs(
-    sections.map((section) => ({
+  useActs([
+    { text: t('begin.title'), icon: SquarePen, keys: 'c', run: () => setBeginning(true) },
+    ...sections.map((section) => ({
+      group: t('frame.group_go'),
       text: t('inbox.go_to', { view: t(section.text) }),
       icon: section.icon,
       keys: `g ${section.key}`,
       run: () => go(hrefOfSection(organization.id, section)),
     })),
-  )
+  ])
   return (
     <header class="rail">
       <img class="brand" src="console/icon.svg" alt="Deskwire" />
@@ -89,7 +96,9 @@ function Rail(view: View) {
         ))}
       </nav>
       <span class="grow" />
+      <Button kind="bare" icon={SquarePen} label={t('begin.title')} onClick={() => setBeginning(true)} />
       <Person {...view} />
+      {is_beginning && <NewTicket api={view.api} onClose={() => setBeginning(false)} />}
     </header>
   )
 }

@@ -21,6 +21,7 @@ export function Credentials({ email }: { email?: string }) {
         key="code"
         submit={t('sign_in.title')}
         onCancel={() => setChallenge(undefined)}
+        takes_focus
         send={(form) => take(signInWithCode(challenge, String(form.get('code'))))}
       >
         <Field
@@ -37,6 +38,7 @@ export function Credentials({ email }: { email?: string }) {
     <Form
       key="password"
       submit={t('sign_in.title')}
+      takes_focus
       send={(form) => take(signInWith(String(form.get('email')), String(form.get('password'))))}
     >
       <Field

@@ -1,15 +1,13 @@
 /**
  * Tells that something is new: a count in the title, on the icon and in the rail; on request notifications of the
- * browser, and with them a sound. It is about open tickets of the person and of nobody that changed since the person
- * looked (`inbox/looked.ts`). The browser keeps that notifications are allowed.
+ * browser, and with them a sound. It is about open tickets of the person and of nobody that are unread.
  */
 import { Bell, BellOff, Volume2, VolumeX } from 'lucide'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import type { Ticket } from '../../desk/tickets/model'
 import { Cell, useCell } from './cell'
-import { follows_hidden } from './events'
-import { begin, hasBegun, isUnread, looks, meet } from './inbox/looked'
-import { readNowAndThen } from './live'
+import { following, follows_hidden } from './events'
+import { useTickets } from './inbox/use-tickets'
 import { go, hrefOf } from './route'
 import type { MenuItem } from './ui/menus'
 import { tell } from './ui/toasts'
@@ -19,18 +17,15 @@ import { t } from './words/catalogue'
 /** How many tickets are new. */
 export const news = new Cell(0)
 
-const PATH = '/tickets?status=open&sort=-updated_at&per_page=50'
-const NEWEST = '/tickets?sort=-updated_at&per_page=1'
-/** How often it is read when events come without a rest, and when none come. */
-const LEAST_MS = 5000
-const IDLE_MS = 60_000
-
 const notifies = new Cell(false)
 const sounds = new Cell(false)
-let latest: Ticket[] = []
+
+const OPEN = { status: 'open' }
+const HIDDEN_MS = 60_000
 
 /** Keeps the count while the organization is shown. */
-export function useSignals({ api, me }: View): void {
+export function useSignals(view: View): void {
+  const { me } = view
   const count = useCell(news)
   useEffect(() => {
     document.title = count > 0 ? `(${count}) Deskwire` : 'Deskwire'
@@ -39,31 +34,25 @@ export function useSignals({ api, me }: View): void {
   }, [count])
   useEffect(() => {
     if (globalThis.Notification?.permission === 'granted') void notify()
-    const isTheirs = ({ assignee }: Ticket) => !assignee || assignee.id === me.id
-    const recount = () => {
-      news.value = latest.filter((ticket) => isTheirs(ticket) && isUnread(ticket)).length
-    }
-    const read = async () => {
-      const answer = await api.get<Ticket[]>(PATH).catch(() => undefined)
-      if (!answer) return
-      const newest = hasBegun() ? undefined : await api.get<Ticket[]>(NEWEST).catch(() => undefined)
-      if (newest) begin(newest.data[0]?.updated_at ?? '')
-      meet(answer.data)
-      const before = new Map(latest.map(({ id, updated_at }) => [id, updated_at]))
-      const changed = answer.data.filter(
-        (one) => isTheirs(one) && isUnread(one) && before.get(one.id) !== one.updated_at,
-      )
-      if (latest.length > 0) for (const ticket of changed) announce(ticket)
-      latest = answer.data
-      recount()
-    }
-    const ends = [readNowAndThen(read, LEAST_MS, IDLE_MS), looks.listen(recount)]
     return () => {
-      for (const end of ends) end()
-      latest = []
       news.value = 0
     }
-  }, [api, me.id])
+  }, [])
+  const { rows, reload } = useTickets(view, OPEN, OPEN, '-updated_at')
+  // A page that is not seen has no events.
+  useEffect(() => {
+    const timer = setInterval(() => document.hidden && !following.value && void reload(), HIDDEN_MS)
+    return () => clearInterval(timer)
+  }, [reload])
+  const before = useRef<Ticket[]>(undefined)
+  useEffect(() => {
+    if (!rows) return
+    const fresh = rows.filter(({ assignee, unread }) => unread && (!assignee || assignee.id === me.id))
+    const known = new Map(before.current?.map(({ id, updated_at }) => [id, updated_at]))
+    if (before.current) for (const one of fresh) if (known.get(one.id) !== one.updated_at) announce(one)
+    before.current = rows
+    news.value = fresh.length
+  }, [rows])
 }
 
 /** Says by the browser that a ticket is new, when its page is not seen. */

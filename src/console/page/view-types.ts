@@ -1,12 +1,9 @@
 /** Types that the parts of the page hand to each other. */
 
-import type { Label } from '../../desk/labels/model'
-import type { Macro } from '../../desk/macros/model'
 import type { TicketChanges, TicketWithMessages } from '../../desk/tickets/model'
-import type { View as SavedView } from '../../desk/views/model'
 import type { Me } from '../../people/auth/model'
-import type { User } from '../../people/users/model'
 import type { Api } from './api'
+import type { Included } from './inbox/after-event'
 import type { Route } from './route'
 
 type Organization = Me['organizations'][number]
@@ -14,23 +11,14 @@ type Organization = Me['organizations'][number]
 /** The properties that every view gets. */
 export type View = { api: Api; route: Route; me: Me; organization: Organization }
 
-/** People, labels, macros and views of the organization, for the choices of the inbox. */
-export type Names = {
-  users: User[]
-  labels: Label[]
-  macros: Macro[]
-  views: SavedView[]
-  /** Reads them again. */
-  reload(): Promise<void>
-}
-
 /** Changes the ticket that is open. @returns whether it was done */
 export type Change = (changes: TicketChanges) => Promise<boolean>
 
 /** The properties that the composer gets, and its parts. */
 export type ComposerProps = View & {
   ticket: TicketWithMessages
-  names: Names
+  included: Included
+  turns: number[]
   change: Change
   reload: () => Promise<void>
 }

@@ -5,7 +5,7 @@ import { readOfAll } from '../../base/db/all-organizations'
 import { isAway } from '../../base/db/cluster/away'
 import { sharedTime } from '../../base/db/shared-time'
 import { type Connection, transact } from '../../base/db/transact'
-import { ApiError, type ErrorCode } from '../../base/errors'
+import { ApiError, type ErrorCode, fieldError } from '../../base/errors'
 import { byteSteps } from '../../base/flow/byte-steps'
 import { log, safeError } from '../../base/log'
 import { type Scope, SYSTEM } from '../../base/scope'
@@ -13,6 +13,7 @@ import { admitAgain } from '../../http/admission/authenticate'
 import { countedBy } from '../../http/admission/credentials'
 import { takePlaces } from '../../http/admission/open-streams'
 import { headOf } from '../../http/request/answer'
+import { isPerson } from '../../http/request/permissions'
 import { stateOf } from '../../http/request/request'
 import { onPublished } from '../webhooks/publish'
 import { EventStream } from './event-stream'
@@ -43,11 +44,12 @@ const gauge = new Gauge({ name: 'deskwire_event_streams', help: 'Streams of even
 onPublished((organization_id) => wake(feeds.get(organization_id)))
 
 /**
- * Opens a stream.
+ * Opens a stream. Notices are for people: an API key has nothing open and no marks.
  * @throws VALIDATION_ERROR, FORBIDDEN, CURSOR_EXPIRED; RATE_LIMITED when too many are open
  */
 export async function openStream(request: Request, scope: Scope, query: StreamFilter): Promise<Response> {
   requireOneStart(query)
+  if (query.notices && !isPerson(scope)) throw fieldError('VALIDATION_ERROR', '/query/notices', 'is for people only')
   const filter = withLastId(request, query)
   const types = readableTypes(scope, filter)
   const order = await readOrder(scope)
@@ -71,9 +73,8 @@ export async function openStream(request: Request, scope: Scope, query: StreamFi
   const open: Open = { stream, request, scope, filter, judged_ms: performance.now() }
   all.add(open)
   gauge.set(all.size)
-  const { resource_ids } = filter
   const unhear = filter.notices
-    ? hear({ scope: () => open.scope, resource_ids, tell: (text) => void judge(open).then(() => stream.tell(text)) })
+    ? hear({ scope: () => open.scope, tell: (text) => void judge(open).then(() => stream.tell(text)) })
     : undefined
   ticking ??= setInterval(tick, TICK_MS)
   return new Response(stream.body, { headers: HEADERS })

@@ -3,7 +3,7 @@ import { EVENTS } from '../../base/db/schema'
 import { fieldError } from '../../base/errors'
 import { Instant, orNull, pageWith, Uuid } from '../../base/shapes/answers'
 import { asIds, isUuid } from '../../base/shapes/ids'
-import { Paging, query, queryFlag, queryValue } from '../../base/shapes/query'
+import { Paging, query, queryFlag, queryValue, queryWords } from '../../base/shapes/query'
 import { timeOf } from '../../base/shapes/time'
 import type { EventType } from '../webhooks/publish'
 
@@ -23,19 +23,11 @@ const Following = {
     fault: 'must be oldest, now, or a time with offset, such as 2026-01-31T09:00:00Z',
     description: 'Where to begin without a cursor: `oldest`, `now`, or a time',
   }),
-  types: queryValue<EventType[]>(
-    { type: 'string' },
-    (text) => {
-      const words = text.split(',').map((word) => word.trim())
-      const types = FED.filter((type) => words.includes(type))
-      return words.every((word) => (FED as string[]).includes(word)) ? types : undefined
-    },
-    {
-      code: 'INVALID_EVENTS',
-      fault: 'must be types of events, separated by commas',
-      description: 'Only events of these types, separated by commas',
-    },
-  ),
+  types: queryWords<EventType>(FED, {
+    code: 'INVALID_EVENTS',
+    fault: 'must be types of events, separated by commas',
+    description: 'Only events of these types, separated by commas',
+  }),
   resource_ids: queryValue<string[]>(
     { type: 'string' },
     (text) => {
@@ -53,8 +45,9 @@ export const StreamFilter = query({
   ...Following,
   notices: queryFlag({
     description:
-      'Also tells, without an `id`, of changes of presence (`viewing`) and of drafts (`draft`). The event `notices` ' +
-      'says that they come from now on: read again what you show',
+      'Also tells people, without an `id` and past all filters, who has a ticket open (`viewing`), of changes of drafts ' +
+      '(`draft`) and of their own read marks (`read`). The event `notices` says that they come from now on: read again ' +
+      'what you show',
   }),
 })
 export type StreamFilter = {

@@ -1,21 +1,21 @@
 /**
- * Tells streams of changes of presence and of drafts. Nothing of it is kept: a stream says that notices come from now
- * on, and a client that missed some reads again what it shows. All processes hear of it by one NOTIFY a second,
- * outside transactions (`outbox/wake.ts` says why). Behind a pooler nothing is heard, and nothing is promised.
+ * Tells streams of people who has a ticket open, and of changes of drafts and of read marks. Nothing of it is kept: a
+ * stream says that notices come from now on, and a client that missed some reads again what it shows. All processes
+ * hear of it by one NOTIFY a second, outside transactions (`outbox/wake.ts` says why). Behind a pooler nothing is
+ * heard, and nothing is promised.
  */
 import { noticesClient, shortConnection } from '../../base/db/pool'
 import { log, safeError } from '../../base/log'
 import { afterCommit, type Scope } from '../../base/scope'
-import { permits, requireAuthor } from '../../http/request/permissions'
+import { requireAuthor } from '../../http/request/permissions'
 
-/** `only`: the person whose it is, when nobody else is told. `by`: the person or API key who did it. */
-type Notice = { kind: 'viewing' | 'draft'; ticket_id: string; by: string; only?: string }
+/** `only`: the person whose it is, when nobody else is told. `by`: the person or API key who did it, null: time. */
+type Notice = { kind: 'viewing' | 'draft' | 'read'; ticket_id: string; by: string | null; only?: string }
 
 /** A stream that wants notices. */
 type Reader = {
   /** With the rights of now. */
   scope: () => Scope
-  resource_ids?: string[] | undefined
   tell: (text: Uint8Array) => void
 }
 
@@ -23,22 +23,37 @@ type Told = Notice & { organization_id: string }
 
 const CHANNEL = 'deskwire_notices'
 const EVERY_MS = 1000
-/** The most in one NOTIFY: a payload has less than 8000 bytes, and a notice 230. */
-const PART = 30
+/** The most in one NOTIFY: a payload has less than 8000 bytes, and a notice 260. */
+const PART = 29
 const PROMISE = encode('notices', {})
 
 const readers = new Set<Reader>()
 const waiting = new Map<string, Told>()
 /** The client that listens, and whether it does already. */
 let listening: { client: ReturnType<typeof noticesClient>; is_heard: boolean } | undefined
+let telling = Promise.resolve()
+/** Reads who has a ticket open: those who know it set this. */
+let usersOf: (scope: Scope, ticket_id: string) => Promise<unknown[]> = async () => []
+
+/** Sets what notices of presence say. */
+export function tellUsersBy(read: typeof usersOf): void {
+  usersOf = read
+}
 
 /** Tells it after the commit, together with what else happens in that second. @throws FORBIDDEN as `requireAuthor` */
 export function notice(scope: Scope, told: Omit<Notice, 'by'>): void {
   const one = { organization_id: scope.organization_id, ...told, by: requireAuthor(scope).id }
-  afterCommit(scope, () => {
-    if (waiting.size === 0) setTimeout(send, EVERY_MS)
-    waiting.set(JSON.stringify(one), one)
-  })
+  afterCommit(scope, () => add(one))
+}
+
+/** Tells what time alone has changed. */
+export function noticeByTime(organization_id: string, told: Pick<Notice, 'kind' | 'ticket_id'>): void {
+  add({ organization_id, ...told, by: null })
+}
+
+function add(one: Told): void {
+  if (waiting.size === 0) setTimeout(send, EVERY_MS)
+  waiting.set(JSON.stringify(one), one)
 }
 
 /** Lets a stream hear, which is told that notices come. @returns what ends it */
@@ -59,7 +74,7 @@ function listen(): void {
     for (const reader of readers) reader.tell(PROMISE)
   }
   client
-    ?.listen(CHANNEL, (payload) => tellAll(JSON.parse(payload)), promise)
+    ?.listen(CHANNEL, (payload) => inTurn(() => tellAll(JSON.parse(payload))), promise)
     .catch((error) => {
       listening = undefined
       log.warn({ error: safeError(error) }, 'LISTEN failed: streams have no notices')
@@ -78,14 +93,33 @@ async function send(): Promise<void> {
   }
 }
 
-function tellAll(all: Told[]): void {
-  for (const { scope, resource_ids, tell } of readers) {
-    for (const { organization_id, kind, ticket_id, by, only } of all) {
-      const { organization_id: own, actor } = scope()
-      if (organization_id !== own || (only && only !== actor.id)) continue
-      if (!permits(scope(), kind === 'viewing' ? 'member' : 'drafts:read')) continue
-      if (!resource_ids || resource_ids.includes(ticket_id)) tell(encode(kind, { ticket: { id: ticket_id }, by }))
-    }
+/** Does one after the other, so that what was read earlier is told earlier. */
+function inTurn(work: () => Promise<void>): void {
+  telling = telling.then(work)
+}
+
+async function tellAll(all: Told[]): Promise<void> {
+  for (const [organization_id, some] of Map.groupBy(all, (one) => one.organization_id)) {
+    const heard = [...readers].filter(({ scope }) => scope().organization_id === organization_id)
+    if (heard.length > 0) await tellSome(heard, some)
+  }
+}
+
+async function tellSome(heard: Reader[], some: Told[]): Promise<void> {
+  const texts = await Promise.all(some.map((one) => noticeText(heard[0]!.scope(), one)))
+  for (const [index, { only }] of some.entries()) {
+    for (const { scope, tell } of heard) if (only === undefined || only === scope().actor.id) tell(texts[index]!)
+  }
+}
+
+async function noticeText(scope: Scope, { kind, ticket_id, by }: Told): Promise<Uint8Array> {
+  const ticket = { id: ticket_id }
+  if (kind !== 'viewing') return encode(kind, { ticket, by })
+  try {
+    return encode(kind, { ticket, users: await usersOf(scope, ticket_id), by })
+  } catch (error) {
+    log.debug({ error: safeError(error) }, 'who has a ticket open was not read')
+    return PROMISE
   }
 }
 

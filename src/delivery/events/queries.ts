@@ -7,6 +7,7 @@ import type { Scope } from '../../base/scope'
 import { firstIdAt } from '../../base/shapes/ids'
 import { exactTime, settledTime } from '../../base/shapes/settled'
 import type { InSteps } from '../../http/request/steps'
+import { freshBody } from '../webhooks/fresh-urls'
 import type { EventType } from '../webhooks/publish'
 import { mayRead, requireRead } from '../webhooks/rights'
 import { FED, type FeedEvent, type FeedFilter, type FeedPage, requireOneStart, type StreamFilter } from './model'
@@ -164,6 +165,7 @@ export async function readItems({ sql, organization_id }: Scope, found: Found[])
   const read = new Map(rows.map((row) => [row.id, row]))
   return found.flatMap((one) => {
     const row = read.get(one.event_id)
-    return row ? { ...one, type: row.type, item: `{"id":"${row.id}",${row.body.slice(1)}` } : []
+    if (!row) return []
+    return { ...one, type: row.type, item: `{"id":"${row.id}",${freshBody(organization_id, row.body).slice(1)}` }
   })
 }

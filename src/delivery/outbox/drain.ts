@@ -2,6 +2,8 @@
  * Runs a worker for each kind of the outbox. They look for work when this process or another has committed some, and
  * each second in any case.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Cron } from 'croner'
 import type { Connection } from '../../base/db/transact'
 import { log, safeError } from '../../base/log'
 import { LEASE_S } from './claim'
@@ -11,7 +13,8 @@ import { giveTurns } from './lane-faults'
 import { listenForWakes, onWake } from './wake'
 import { Worker, type WorkerOptions } from './worker'
 
-type Repeated = { stop(): void }
+/** At the begin of a second all processes would look at once: each waits a part of this time, always the same. */
+const APART_MS = 100
 
 type OutboxHandlers = Partial<Record<OutboxKind, OutboxHandler>>
 
@@ -30,7 +33,10 @@ export function startDrain(connection: Connection, handlers: OutboxHandlers, opt
   const ignoreWakes = onWake(wakeKind)
   const listener = listenForWakes(wakeKind)
 
-  const everySecond = every(1000, async () => {
+  const wait_ms = Math.random() * APART_MS
+  const poll = repeat('* * * * * *', async () => {
+    await sleep(wait_ms)
+    if (poll.isStopped()) return
     await giveTurns(connection)
     await Promise.all(all.map((worker) => worker.runDue()))
   })
@@ -42,7 +48,7 @@ export function startDrain(connection: Connection, handlers: OutboxHandlers, opt
       await Promise.all(all.map((worker) => worker.runUntilIdle()))
     },
     async stop(timeout_ms) {
-      everySecond.stop()
+      poll.stop()
       ignoreWakes()
       await Promise.all([listener.stop(), ...all.map((worker) => worker.stop(timeout_ms))])
       lease_keeper.stop()
@@ -77,27 +83,12 @@ function createWorkers(
 }
 
 /** Renews leases several times before they run out, so that attempts that take long are not repeated elsewhere. */
-function keepLeases(workers: Worker[]): Repeated {
-  return every((LEASE_S / 4) * 1000, () => Promise.all(workers.map((worker) => worker.keepLeases())))
+function keepLeases(workers: Worker[]): Cron {
+  return repeat(`*/${LEASE_S / 4} * * * * *`, () => Promise.all(workers.map((worker) => worker.keepLeases())))
 }
 
-/**
- * Runs `work` at a distance; a run that takes longer is not overtaken by the next. A cron pattern is worked out anew
- * each time, which took 3 % of the processor time of a busy service.
- */
-function every(distance_ms: number, work: () => Promise<unknown>): Repeated {
-  let is_running = false
-  const run = async () => {
-    if (is_running) return
-    is_running = true
-    try {
-      await work()
-    } catch (error) {
-      log.warn({ error: safeError(error) }, 'the outbox cannot be worked on just now')
-    } finally {
-      is_running = false
-    }
-  }
-  const timer = setInterval(run, distance_ms)
-  return { stop: () => clearInterval(timer) }
+/** Runs `work` by a pattern of cron. A run that takes longer is not overtaken by the next. */
+function repeat(pattern: string, work: () => Promise<unknown>): Cron {
+  const warn = (error: unknown) => log.warn({ error: safeError(error) }, 'the outbox cannot be worked on just now')
+  return new Cron(pattern, { protect: true, catch: warn }, async () => void (await work()))
 }

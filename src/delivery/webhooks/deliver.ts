@@ -16,6 +16,7 @@ import { beginSpan } from '../../base/tracing/trace'
 import { inBatch, type OutboxHandler, type OutboxJob, type Outcome } from '../outbox/job'
 import { OWN_FAULT_DELAY_S } from '../outbox/kinds'
 import { nextDelay_s } from '../outbox/retry'
+import { freshBody } from './fresh-urls'
 import { isFirst, parkForTurn } from './in-turn'
 import { outageWatch } from './outage'
 import { postWebhook, type WebhookAnswer, type WebhookFault } from './post'
@@ -75,7 +76,8 @@ export const deliverWebhook: OutboxHandler = {
 }
 
 async function send(job: OutboxJob, delivery: DeliveryToSend): Promise<Outcome> {
-  const { id, webhook_id, event_id, event, body, url } = delivery
+  const { id, webhook_id, event_id, event, url } = delivery
+  const body = freshBody(job.organization_id, delivery.body)
   const { timestamp } = JSON.parse(body) as { timestamp: string }
   const secrets = secretsOf(delivery, { organization_id: job.organization_id, id: webhook_id })
   const now = new Date(sharedTime())

@@ -27,7 +27,7 @@ type Told = {
   mailbox?: { id: string | null } | null
   is_internal?: boolean
   previous_status?: string
-  changes?: { [field in 'status' | 'priority' | 'company' | 'labels']?: { from: never } }
+  changes?: { [field in 'status' | 'priority' | 'company' | 'labels' | 'mailbox']?: { from: never } }
 }
 
 /** Events of one change, in their order. */
@@ -149,12 +149,13 @@ function statesOf({ events }: Change, id: string, stored: TicketState | undefine
   return [before, after]
 }
 
-function stateIn({ status, priority, company, labels }: Told): Partial<TicketState> {
+function stateIn({ status, priority, company, labels, mailbox }: Told): Partial<TicketState> {
   return {
     ...(status !== undefined && { status }),
     ...(priority !== undefined && { priority }),
     ...(company !== undefined && { company_id: company?.id ?? null }),
     ...(labels !== undefined && { label_ids: labels.map(({ id }) => id) }),
+    ...(mailbox !== undefined && { mailbox_id: mailbox?.id ?? null }),
   }
 }
 

@@ -2,9 +2,8 @@ import { Type } from '@sinclair/typebox'
 import { DELIVERY_STATUSES, EVENTS, TICKET_PRIORITIES, TICKET_STATUSES, WEBHOOK_STATUSES } from '../../base/db/schema'
 import { checkUrl } from '../../base/net/destination'
 import { Instant, orNull, Uuid } from '../../base/shapes/answers'
-import { body, flag, IdInput, nullable, oneOf, optional, text } from '../../base/shapes/fields'
+import { body, flag, IdInput, instantInput, nullable, oneOf, optional, text } from '../../base/shapes/fields'
 import { Paging, query, queryWord } from '../../base/shapes/query'
-import { timeOf } from '../../base/shapes/time'
 import { isSigningSecret } from './signature'
 
 const url = text({
@@ -99,17 +98,9 @@ export const WebhookChanges = body({
 })
 export type WebhookChanges = typeof WebhookChanges.static
 
-const time = (description: string) =>
-  text({
-    max: 64,
-    rule: (value) => timeOf(value.trim()) !== undefined,
-    fault: 'must be a time with offset, such as 2026-01-31T09:00:00Z',
-    description,
-  })
-
 export const Replay = body({
-  since: time('Events from this `timestamp` on'),
-  until: optional(time('Events before it. Default: now')),
+  since: instantInput({ description: 'Events from this `timestamp` on' }),
+  until: optional(instantInput({ description: 'Events before it. Default: now' })),
   only: optional(
     oneOf(['failed', 'all'], {
       description:

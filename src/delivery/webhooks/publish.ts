@@ -46,8 +46,8 @@ type PublishOptions = {
 }
 
 /**
- * Publishes events in the order given, in the caller's transaction, and wakes the workers after the commit. The bytes
- * that receivers get are fixed here.
+ * Publishes events in the order given, in the caller's transaction, and wakes the workers after the commit. The text
+ * that receivers get is fixed here.
  */
 export async function publish(scope: Scope, events: NewEvent[], options: PublishOptions = {}): Promise<void> {
   if (events.length === 0) return
@@ -125,14 +125,20 @@ export function subscribersOf(sql: Sql, organization_id: Fragment) {
   )`
 }
 
-/** Makes the exact bytes of a delivery's body, the same for every attempt. */
+/** Makes the body of an event and its deliveries. Whoever reads it signs addresses anew (`freshBody`). */
 export function eventBody(
   { organization_id }: Pick<Scope, 'organization_id'>,
   { type, data }: NewEvent,
   happened_at: Date,
 ): string {
   const timestamp = `${happened_at.toISOString().slice(0, 19)}Z`
-  return JSON.stringify({ event: type, timestamp, organization_id, data })
+  return JSON.stringify({ event: type, timestamp, organization_id, data: forAll(data) })
+}
+
+/** Data without what some readers alone are shown: how far a person has read a ticket, and if it has drafts. */
+function forAll(data: unknown): unknown {
+  if (typeof data !== 'object' || !data || !('unread' in data)) return data
+  return { ...data, draft_count: null, unread: null, read_to: null }
 }
 
 /** An event with its deliveries, as they are written. */

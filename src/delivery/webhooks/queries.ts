@@ -3,6 +3,7 @@ import { ApiError } from '../../base/errors'
 import type { Scope } from '../../base/scope'
 import { type Page, page } from '../../base/shapes/page'
 import type { Paging } from '../../base/shapes/query'
+import { freshBody } from './fresh-urls'
 import type { Delivery, DeliveryDetail, DeliveryFilter, Webhook } from './model'
 import { mayRead } from './rights'
 
@@ -80,7 +81,8 @@ export async function getDeliveryDetail(scope: Scope, webhook_id: string, id: st
   if (!delivery) throw new ApiError('DELIVERY_NOT_FOUND')
   const may_read = mayRead(scope, delivery.event)
   const shown = attempt_log.map((attempt) => (may_read ? attempt : { ...attempt, response_head: null }))
-  const request_body = may_read ? delivery.request_body : null
+  const request_body =
+    may_read && delivery.request_body !== null ? freshBody(organization_id, delivery.request_body) : null
   return { ...delivery, request_body, response_head: shown.at(-1)?.response_head ?? null, attempt_log: shown }
 }
 

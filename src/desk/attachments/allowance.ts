@@ -67,6 +67,24 @@ export async function allowUpload(scope: Scope, request: Request): Promise<{ end
   return { end }
 }
 
+/**
+ * Lets files be stored that a text holds. `end` is called when they are stored or have failed.
+ * @throws SERVICE_UNAVAILABLE, PAYLOAD_TOO_LARGE as for an upload
+ */
+export async function allowFiles(scope: Scope, bytes: number): Promise<{ end(): void }> {
+  const { organization_id } = scope
+  const under_way = bytes_under_way.add(organization_id, bytes)
+  const end = () => void bytes_under_way.add(organization_id, -bytes)
+  try {
+    if (usesDataDir()) await requireRoom()
+    await requireQuota(scope, under_way)
+  } catch (error) {
+    end()
+    throw error
+  }
+  return { end }
+}
+
 /** Yields the bytes of an upload as long as the disk has room. @throws SERVICE_UNAVAILABLE when it has none any more */
 export async function* whileThereIsRoom(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let unlooked_bytes = 0

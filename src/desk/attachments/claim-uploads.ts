@@ -69,7 +69,7 @@ export async function holdUploads(scope: Scope, given: string[]): Promise<void> 
 }
 
 /** A condition on `attachments a`: uploads of contacts are for the contact itself. */
-function mayUse({ sql, actor }: Scope): Fragment {
+export function mayUse({ sql, actor }: Scope): Fragment {
   return isCustomer({ actor }) ? sql`a.is_by_contact and a.uploader_id = ${actor.id}` : sql`not a.is_by_contact`
 }
 

@@ -20,6 +20,8 @@ import { storage } from './storage'
 import type { Bytes } from './store'
 
 type NewAttachment = {
+  /** Its id, if something names it already. */
+  id?: string
   /** As the client or the sender wrote it; paths and control characters are dropped here. */
   filename: string
   content_type: string
@@ -29,6 +31,8 @@ type NewAttachment = {
   uploader_id?: string | null
   is_by_contact?: boolean
   body: Bytes
+  /** The field that it came in, to name a fault. */
+  field?: string
 }
 
 /** Uploads in one statement. */
@@ -82,7 +86,7 @@ export async function storeAttachments(
   scanning: Scanning = 'keep infected',
 ): Promise<{ id: string }[]> {
   const given = files.map((file) => {
-    const id = newId()
+    const id = file.id ?? newId()
     return { id, storage_key: `attachments/${id}`, file }
   })
   const keys = given.map(({ storage_key }) => storage_key)
@@ -112,7 +116,8 @@ async function scanFile({ storage_key, size, file }: Written, scanning: Scanning
   if (scanning === 'scan later') return config.CLAMD_HOST ? 'pending' : null
   const { body } = file
   const scan = await scanNow(() => (body instanceof Uint8Array ? body : storage().open(storage_key)), size)
-  if (scan === 'infected' && scanning === 'refuse infected') throw fieldError('ATTACHMENT_INFECTED', '/file')
+  if (scan === 'infected' && scanning === 'refuse infected')
+    throw fieldError('ATTACHMENT_INFECTED', file.field ?? '/file')
   return scan
 }
 

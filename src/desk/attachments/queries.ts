@@ -1,8 +1,9 @@
 /** Reads attachments. The row of an attachment says where its bytes are. */
+
+import { attachmentUrl } from '../../base/attachment-url'
 import { ApiError } from '../../base/errors'
 import type { Scope } from '../../base/scope'
 import type { Attachment } from './model'
-import { attachmentUrl } from './signed-url'
 
 /** `digest` is the SHA-256 of the bytes, `storage_key` their name in the store. */
 type StoredAttachment = Omit<Attachment, 'url'> & { digest: string; storage_key: string }

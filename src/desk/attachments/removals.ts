@@ -10,7 +10,8 @@
  *
  * When such a row is deleted, `removeSoon` in the same transaction hands its bytes to the background job
  * `removeStoredBytes`, so that a rolled back deletion loses no bytes. A message to several organizations has one
- * original, which each of them names: the job leaves it until the last one gives it up.
+ * original, which each of them names, and copies of a file have its bytes: the job leaves them until the last row gives
+ * them up.
  */
 import { type Connection, type Sql, transact } from '../../base/db/transact'
 import { inBatches } from '../../base/flow/batches'
@@ -87,7 +88,7 @@ function removeBatch(connection: Connection): Promise<{ found: number; removed: 
     const due = await sql<{ storage_key: string }[]>`
       select storage_key from storage_removals where due_at <= now()
       order by due_at limit ${BATCH} for update skip locked`
-    const named = await namedOriginals(
+    const named = await namedElsewhere(
       sql,
       due.map(({ storage_key }) => storage_key),
     )
@@ -109,13 +110,15 @@ function removeBatch(connection: Connection): Promise<{ found: number; removed: 
 }
 
 /**
- * Finds those of the originals that a message of any organization still names. Whoever gives up the last name after
- * this waits for the job's lock of the removal, and hands the bytes over anew.
+ * Finds those of the bytes that a row still names: another organization's of an original, a copy's of a file. Whoever
+ * gives up the last name after this waits for the job's lock of the removal, and hands the bytes over anew.
  */
-async function namedOriginals(sql: Sql, storage_keys: string[]): Promise<Set<string>> {
-  const originals = storage_keys.filter((key) => key.startsWith('inbound/'))
-  if (originals.length === 0) return new Set()
-  const rows = await sql<{ storage_key: string }[]>`
-    select storage_key from inbound_messages where storage_key = any(${originals}::text[])`
-  return new Set(rows.map(({ storage_key }) => storage_key))
+async function namedElsewhere(sql: Sql, storage_keys: string[]): Promise<Set<string>> {
+  if (storage_keys.length === 0) return new Set()
+  // Each alone, so that a cluster asks all machines at once.
+  const originals = await sql<{ storage_key: string }[]>`
+    select storage_key from inbound_messages where storage_key = any(${storage_keys}::text[])`
+  const files = await sql<{ storage_key: string }[]>`
+    select storage_key from attachments where storage_key = any(${storage_keys}::text[])`
+  return new Set([...originals, ...files].map(({ storage_key }) => storage_key))
 }

@@ -1,4 +1,5 @@
 import Elysia from 'elysia'
+import { organizationOfUrl } from '../../base/attachment-url'
 import { one } from '../../base/shapes/answers'
 import { path } from '../../base/shapes/fields'
 import { inOrganization } from '../../http/admission/authenticate'
@@ -7,7 +8,6 @@ import { uploadAttachment } from './commands'
 import { contentResponse } from './content'
 import { Attachment } from './model'
 import { getAttachment } from './queries'
-import { organizationOfUrl } from './signed-url'
 
 export const attachmentRoutes = new Elysia({
   tags: ['Attachments'],

@@ -3,12 +3,13 @@
  * and `inbound/<id>` (originals of inbound email). Nothing is overwritten, and no file is held in memory whole.
  */
 import { createHash } from 'node:crypto'
+import { openAsBlob } from 'node:fs'
 import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
-import { file, S3Client, type S3Options } from 'bun'
 import { config } from '../../base/config'
 import { openPlain, openToWrite, placeBelow, readPlain, writePlain } from '../../base/disk/plain-file'
 import { noteMade } from '../../base/process/collect'
+import { S3Client, type S3Options } from '../../base/runtime/bucket-client'
 import { onlyKnownKeys } from './storage-key'
 import type { ByteRange, Bytes, Store, Stored } from './store'
 import { answerOf, namingFaults } from './store-faults'
@@ -58,7 +59,7 @@ export function fileStore(root: string, after_fault: 'remove' | 'leave' = 'remov
     async open(key, range) {
       const name = await placeBelow(root, key)
       await (await openPlain(name)).close()
-      return rangeOf(file(name), range).stream()
+      return rangeOf(await openAsBlob(name), range).stream()
     },
 
     async read(key) {

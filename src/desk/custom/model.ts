@@ -69,5 +69,10 @@ export type CustomGiven = Record<string, CustomValue | null> | null
 /** The field `custom` of an answer. */
 export const Custom = Type.Record(Type.String(), value, { description: "The organization's own fields" })
 
+/** The value of a field that a body filters by. */
+export const CustomFilterValue = Type.Union([Type.String(), Type.Number(), Type.Boolean()], {
+  fault: 'must be text, a number, true or false',
+})
+
 /** Values by the names of fields, as texts. */
 export type CustomFilter = Record<string, string>

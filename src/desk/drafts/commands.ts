@@ -1,18 +1,25 @@
+import { unsignedUrl } from '../../base/attachment-url'
 import { newId, ZERO_ID } from '../../base/db/columns'
 import { insertRows } from '../../base/db/insert-rows'
-import { ApiError, fieldError, unknownIds } from '../../base/errors'
+import { ApiError, below, fieldError, unknownIds } from '../../base/errors'
+import { type Format, formOfRow } from '../../base/html/formats'
+import { mayHoldPictures } from '../../base/html/image-addresses'
 import { inTransaction, type Scope } from '../../base/scope'
 import { asIds } from '../../base/shapes/ids'
 import { notice } from '../../delivery/events/notices'
-import { mayChange, permits, requireAuthor } from '../../http/request/permissions'
+import { mayChange, permits, requireAuthor, requireRight } from '../../http/request/permissions'
 import { claimForDraft } from '../attachments/claim-uploads'
-import { addWritten, renderWritten, withFirstAttempt } from '../messages/commands'
+import { addWritten, withFirstAttempt } from '../messages/commands'
 import { lockConversation } from '../messages/conversation'
 import type { Message } from '../messages/model'
+import { placePictures } from '../messages/pictures'
+import { renderWritten, type WrittenText, withHeld } from '../messages/written-text'
+import { updateTicket } from '../tickets/commands'
+import { withMoment } from '../tickets/snooze'
 import { keepMember } from '../timers/commands'
 import { lockDraft } from './lock-draft'
 import type { Draft, DraftChanges, DraftSending, NewDraft } from './model'
-import { type DraftRow, getDraft } from './queries'
+import { type DraftRow, getDraft, getDraftRow } from './queries'
 import { removeDrafts } from './remove-drafts'
 
 /** Drafts of one API key in a ticket. A person has one reply and one note. */
@@ -26,24 +33,34 @@ const MOST_NAMED = 100
  *   ATTACHMENT_NOT_FOUND; FORBIDDEN for a member who was removed meanwhile
  */
 export async function createDraft(scope: Scope, ticket_id: string, input: NewDraft): Promise<Draft> {
-  const { body, is_internal = false, cc = null, attachment_ids = [] } = input
+  const { is_internal = false, cc = null, attachment_ids = [] } = input
   const author = requireAuthor(scope)
-  const { body_html, text } = await renderWritten(scope, body)
-  return inTransaction(scope, async (scope) => {
+  const text = await renderWritten(scope, input)
+  const write = async (scope: Scope) => {
     const { sql, organization_id } = scope
     if (author.type === 'user') await keepMember(scope, author.id)
     await lockConversation(scope, ticket_id)
     await requirePlace(scope, ticket_id, author, is_internal)
     const based_on = await findBasis(scope, ticket_id, input.based_on)
     const id = newId()
-    const said = { body, body_html, text, is_internal, cc, based_on }
+    const { uploads, ...placed } = await placeText(scope, { id, ticket_id }, text)
+    const said = { ...placed, is_internal, cc, based_on }
     await insertRows(sql, 'drafts', [
       { organization_id, id, ticket_id, author_type: author.type, author_id: author.id, ...said },
     ])
-    if (attachment_ids.length > 0) await claimForDraft(scope, id, attachment_ids)
-    tell(scope, ticket_id, author)
+    const files = [...attachment_ids, ...uploads]
+    if (files.length > 0) await claimForDraft(scope, id, files)
+    notice(scope, { kind: 'draft', ticket_id })
     return getDraft(scope, id)
-  })
+  }
+  return withHeld(scope, text.held, () => inTransaction(scope, write))
+}
+
+/** Places the images of a draft's text. @returns its columns, and the uploads that it shows, its own too */
+async function placeText(scope: Scope, { id, ticket_id }: { id: string; ticket_id: string }, text: WrittenText) {
+  const placed = await placePictures(scope, { ...text, ticket_id, source: 'team' }, id)
+  const { body, body_html, uploads } = placed
+  return { body, format: text.format, body_html, text: text.text, uploads }
 }
 
 /**
@@ -57,26 +74,56 @@ export async function updateDraft(
   changes: DraftChanges,
   if_match: string | null,
 ): Promise<Draft> {
-  const { body = null, attachment_ids } = changes
-  const rendered = body === null ? null : await renderWritten(scope, body)
-  return inTransaction(scope, async (scope) => {
+  const { format, attachment_ids } = changes
+  // A form alone reads the body anew that is kept.
+  const kept = changes.body === undefined && format ? (await getDraftRow(scope, id)).body : undefined
+  const body = changes.body ?? kept
+  const text = body === undefined ? undefined : await renderAnew(scope, id, { body, format, attachment_ids })
+  const write = async (scope: Scope) => {
     const { sql, organization_id } = scope
     const { row } = await lockDraft(scope, id, mayChange, if_match)
+    if (kept !== undefined && kept !== row.body) return undefined
     const { is_internal = row.is_internal, cc = row.cc } = changes
     if (is_internal !== row.is_internal && row.author.type === 'user') {
       await requirePlace(scope, row.ticket.id, row.author, is_internal)
     }
     const based_on =
       changes.based_on === undefined ? row.based_on : await findBasis(scope, row.ticket.id, changes.based_on)
-    if (attachment_ids) await claimForDraft(scope, id, attachment_ids)
+    const placed = text && (await placeText(scope, { id, ticket_id: row.ticket.id }, text))
+    const shown = placed?.uploads ?? shownOf(row)
+    const files = attachment_ids ?? row.attachments.map((attachment) => attachment.id)
+    if (attachment_ids || placed) await claimForDraft(scope, id, [...files, ...shown])
+    const said = placed
+      ? sql`body = ${placed.body}, format = ${placed.format}, body_html = ${placed.body_html}, text = ${placed.text}, `
+      : sql``
     await sql`
-      update drafts set body = coalesce(${body}, body), body_html = coalesce(${rendered?.body_html ?? null}, body_html),
-        text = coalesce(${rendered?.text ?? null}, text), is_internal = ${is_internal}, cc = ${cc}::text[],
-        based_on = ${based_on}, updated_at = now()
+      update drafts set ${said}is_internal = ${is_internal}, cc = ${cc}::text[], based_on = ${based_on},
+        updated_at = now()
       where organization_id = ${organization_id} and id = ${id}`
-    tell(scope, row.ticket.id, row.author)
+    notice(scope, { kind: 'draft', ticket_id: row.ticket.id })
     return getDraft(scope, id)
-  })
+  }
+  const draft = await withHeld(scope, text?.held ?? [], () => inTransaction(scope, write))
+  // Somebody has changed the body meanwhile.
+  return draft ?? updateDraft(scope, id, changes, if_match)
+}
+
+/** Renders another text of a draft. A picture that is one of the draft's files already is not stored again. */
+async function renderAnew(
+  scope: Scope,
+  draft_id: string,
+  given: { body: string; format: Format | undefined; attachment_ids: string[] | undefined },
+): Promise<WrittenText> {
+  if (!mayHoldPictures(given.body)) return renderWritten(scope, given)
+  const { sql, organization_id } = scope
+  const files = await sql<{ id: string; digest: string }[]>`
+    select id, digest from attachments where organization_id = ${organization_id} and draft_id = ${draft_id}`
+  return renderWritten(scope, { ...given, kept: new Map(files.map(({ id, digest }) => [digest, id])) })
+}
+
+/** The files of a draft that its text shows. */
+function shownOf({ attachments, body_html }: DraftRow): string[] {
+  return attachments.map(({ id }) => id).filter((id) => body_html.includes(unsignedUrl(id)))
 }
 
 /** Removes a draft and its attachments: its author's, or as an admin. @throws DRAFT_NOT_FOUND, FORBIDDEN */
@@ -84,41 +131,40 @@ export async function deleteDraft(scope: Scope, id: string, if_match: string | n
   await inTransaction(scope, async (scope) => {
     const may = (scope: Scope, author: Draft['author']) => mayChange(scope, author) || permits(scope, 'admin')
     const { row } = await lockDraft(scope, id, may, if_match)
-    tell(scope, row.ticket.id, row.author)
+    notice(scope, { kind: 'draft', ticket_id: row.ticket.id })
     await removeDrafts(scope, scope.sql`d.id = ${id}`)
   })
 }
 
 /**
- * Makes a message of the caller from a draft, which goes with it. When it leaves by email, it waits for the outcome of
- * the first attempt. An error keeps the draft.
- * @throws DRAFT_NOT_FOUND, FORBIDDEN, PRECONDITION_FAILED, DRAFT_STALE, EMAIL_SEND_FAILED
+ * Makes a message of the caller from a draft, which goes with it, and changes the ticket. When it leaves by email, it
+ * waits for the outcome of the first attempt. An error keeps the draft and the ticket.
+ * @throws DRAFT_NOT_FOUND, FORBIDDEN, PRECONDITION_FAILED, DRAFT_STALE, EMAIL_SEND_FAILED, and as `updateTicket`
  */
 export async function sendDraft(
   scope: Scope,
   id: string,
-  { send_email }: DraftSending,
+  { send_email, changes }: DraftSending,
   if_match: string | null,
 ): Promise<Message> {
+  if (changes) requireRight(scope, 'tickets:write')
   let ticket_id = ''
   const message = await inTransaction(scope, async (scope) => {
     const { conversation, row } = await lockDraft(scope, id, mayChange, if_match)
     ticket_id = conversation.id
     if (row.stale) throw new ApiError('DRAFT_STALE', { message_ids: await newerMessages(scope, row) })
     const { body, body_html, text, is_internal, cc, attachments, author } = row
-    tell(scope, ticket_id, author)
+    const format = formOfRow(row)
+    notice(scope, { kind: 'draft', ticket_id })
     await claimForDraft(scope, id, [])
     await removeDrafts(scope, scope.sql`d.id = ${id}`)
     const attachment_ids = attachments.map((attachment) => attachment.id)
-    const said = { body, is_internal, ...(cc && { cc }), attachment_ids, send_email, drafted_by: author }
-    return addWritten(scope, conversation, said, { body_html, text })
+    const said = { is_internal, ...(cc && { cc }), attachment_ids, send_email, drafted_by: author }
+    const message = await addWritten(scope, conversation, said, { body, format, body_html, text })
+    if (changes) await below('/changes', updateTicket(scope, ticket_id, withMoment(changes, '/changes')))
+    return message
   })
   return withFirstAttempt(scope, ticket_id, message)
-}
-
-/** Tells that a draft changed: those of people only to their author, whose pages alone go on with them. */
-function tell(scope: Scope, ticket_id: string, { type, id }: { type: string; id: string }): void {
-  notice(scope, { kind: 'draft', ticket_id, ...(type === 'user' && { only: id }) })
 }
 
 /**

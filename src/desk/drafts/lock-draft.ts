@@ -4,7 +4,7 @@ import { type Scope, together } from '../../base/scope'
 import { requireTag } from '../../http/request/tags'
 import { type Conversation, lockConversation } from '../messages/conversation'
 import type { Draft } from './model'
-import { type DraftRow, getDraftRow, presentDraft } from './queries'
+import { type DraftRow, getDraftRow, presentDrafts } from './queries'
 
 type LockedDraft = { conversation: Conversation; row: DraftRow }
 
@@ -26,7 +26,8 @@ export async function lockDraft(
 ): Promise<LockedDraft> {
   const locked = await lockWithTicket(scope, id)
   if (!may(scope, locked.row.author)) throw new ApiError('FORBIDDEN')
-  requireTag(if_match, { data: presentDraft(scope.organization_id, locked.row) })
+  const [shown] = await presentDrafts(scope, [locked.row])
+  requireTag(if_match, { data: shown! })
   return locked
 }
 

@@ -3,13 +3,15 @@ import { Instant, orNull, TicketCode, Uuid } from '../../base/shapes/answers'
 import { body, IdInput, nullable, optional } from '../../base/shapes/fields'
 import { Paging, query, queryFlag, queryId } from '../../base/shapes/query'
 import { Attachment } from '../attachments/model'
-import { Author, Message, said, send_email } from '../messages/model'
+import { changesInput } from '../macros/model'
+import { Author, FORMAT_CHANGE, formatInput, Message, said, send_email, showsWords } from '../messages/model'
 
 export const Draft = Type.Object({
   id: Uuid,
   ticket: Type.Object({ id: Uuid, code: TicketCode, subject: Type.String() }),
   author: { ...Author, description: 'Who wrote it: a person, or a program with an API key' },
   body: Message.properties.body,
+  format: Message.properties.format,
   body_html: Message.properties.body_html,
   is_internal: Message.properties.is_internal,
   cc: orNull(Type.Array(Type.String()), { description: 'Null: the confirmed participants when it is sent' }),
@@ -25,22 +27,34 @@ export type Draft = typeof Draft.static
 
 const based_on = (description: string) => IdInput({ not_found: 'MESSAGE_NOT_FOUND', description })
 
-export const NewDraft = body({
-  ...said,
-  based_on: optional(based_on('The newest public message that you have seen. Default: the newest of the ticket')),
-})
+export const NewDraft = body(
+  {
+    ...said,
+    based_on: optional(based_on('The newest public message that you have seen. Default: the newest of the ticket')),
+  },
+  { whole: showsWords() },
+)
 export type NewDraft = typeof NewDraft.static
 
-export const DraftChanges = body({
-  body: optional(said.body),
-  is_internal: said.is_internal,
-  attachment_ids: said.attachment_ids,
-  cc: optional(nullable(said.cc)),
-  based_on: optional(based_on('A public message that you have seen: the draft is stale no more if it is the newest')),
-})
+export const DraftChanges = body(
+  {
+    body: optional(said.body),
+    format: formatInput(FORMAT_CHANGE),
+    is_internal: said.is_internal,
+    attachment_ids: said.attachment_ids,
+    cc: optional(nullable(said.cc)),
+    based_on: optional(based_on('A public message that you have seen: the draft is stale no more if it is the newest')),
+  },
+  { whole: showsWords() },
+)
 export type DraftChanges = typeof DraftChanges.static
 
-export const DraftSending = body({ send_email })
+export const DraftSending = body({
+  send_email,
+  changes: optional(
+    changesInput('What is changed of the ticket with it, all or nothing. It needs `tickets:write` too'),
+  ),
+})
 export type DraftSending = typeof DraftSending.static
 
 export const DraftFilter = query({ ticket_id: queryId(), author_id: queryId(), stale: queryFlag(), ...Paging })

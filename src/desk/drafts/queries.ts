@@ -1,14 +1,17 @@
+import { attachmentUrl } from '../../base/attachment-url'
 import { ZERO_ID } from '../../base/db/columns'
 import { hasFewRows } from '../../base/db/few-rows'
 import type { Fragment } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
+import { type Format, formOfRow } from '../../base/html/formats'
 import { viewHtml } from '../../base/html/view'
 import type { Scope } from '../../base/scope'
 import type { PageMeta } from '../../base/shapes/answers'
-import { page } from '../../base/shapes/page'
+import { firstRows, page } from '../../base/shapes/page'
 import type { InSteps, Steps } from '../../http/request/steps'
 import { withUrl } from '../attachments/queries'
 import { STEP_SIZE } from '../messages/list-messages'
+import { picturesOfDrafts } from '../messages/pictures'
 import type { Draft, DraftFilter } from './model'
 
 export type DraftPage = { data: Draft[]; meta: PageMeta }
@@ -18,28 +21,49 @@ export type DraftPage = { data: Draft[]; meta: PageMeta }
  * large to be held at once.
  */
 export async function listDrafts(scope: Scope, filter: DraftFilter): Promise<InSteps<DraftPage>> {
+  const { data: rows, meta } = await page(scope, filter, {
+    name: 'drafts',
+    ...newestFirst(scope, filter),
+    count: () => scope.sql<{ total: number }[]>`select count(*) as total ${matching(scope, filter)}`,
+  })
+  return { data: await readSizes(scope, rows), meta }
+}
+
+/** The newest drafts of a ticket, as many as a page has. In steps as `listDrafts`. */
+export async function firstDrafts(scope: Scope, ticket_id: string): Promise<Draft[] | Steps<Draft>> {
+  return readSizes(scope, await firstRows(scope, newestFirst(scope, { ticket_id })))
+}
+
+function newestFirst(scope: Scope, filter: DraftFilter) {
+  const { sql } = scope
+  return {
+    sort: { keys: [{ sql: sql`d.id`, field: 'id' as const }], direction: 'desc' as const },
+    rows: ({ slice }: { slice: Fragment }) => sql<SizeOfDraft[]>`
+      select d.id, octet_length(d.body) + octet_length(d.body_html) as size ${matching(scope, filter)} ${slice}`,
+  }
+}
+
+function matching(scope: Scope, { ticket_id, author_id, stale }: DraftFilter): Fragment {
   const { sql, organization_id } = scope
-  const { ticket_id, author_id, stale } = filter
-  const matching = () => sql`
+  return sql`
     from drafts d
     join tickets t on t.organization_id = ${organization_id} and t.id = d.ticket_id and t.deleted_at is null
     where d.organization_id = ${organization_id}
       ${ticket_id === undefined ? sql`` : sql`and d.ticket_id = ${ticket_id}`}
       ${author_id === undefined ? sql`` : sql`and d.author_id = ${author_id}`}
       ${stale === undefined ? sql`` : sql`and ${isStale(scope)} = ${stale}`}`
-  const { data: rows, meta } = await page(scope, filter, {
-    name: 'drafts',
-    sort: { keys: [{ sql: sql`d.id`, field: 'id' }], direction: 'desc' },
-    rows: ({ slice }) => sql<{ id: string; size: number }[]>`
-      select d.id, octet_length(d.body) + octet_length(d.body_html) as size ${matching()} ${slice}`,
-    count: () => sql<{ total: number }[]>`select count(*) as total ${matching()}`,
-  })
+}
+
+type SizeOfDraft = { id: string; size: number }
+
+/** Reads drafts whose sizes are known, in steps when there are several. */
+async function readSizes(scope: Scope, rows: SizeOfDraft[]): Promise<Draft[] | Steps<Draft>> {
   const steps = stepsOf(rows)
-  return { data: steps.length > 1 ? readEach(scope, steps) : await getDrafts(scope, steps[0] ?? []), meta }
+  return steps.length > 1 ? readEach(scope, steps) : getDrafts(scope, steps[0] ?? [])
 }
 
 /** Divides drafts into steps. The draft that reaches the size of a step is the last one in it. */
-function stepsOf(rows: { id: string; size: number }[]): string[][] {
+function stepsOf(rows: SizeOfDraft[]): string[][] {
   const steps: string[][] = []
   let left = 0
   for (const { id, size } of rows) {
@@ -67,12 +91,13 @@ export async function getDrafts(scope: Scope, ids: string[]): Promise<Draft[]> {
     from json_to_recordset(${JSON.stringify(given)}::text::json) as g (place integer, id uuid)
     join drafts d on d.organization_id = ${organization_id} and d.id = g.id ${withNames(scope)}
     where ${hasFewRows(sql)} order by g.place`
-  return rows.map((row) => presentDraft(organization_id, row))
+  return presentDrafts(scope, rows)
 }
 
 /** @throws DRAFT_NOT_FOUND, also when its ticket is deleted */
 export async function getDraft(scope: Scope, id: string): Promise<Draft> {
-  return presentDraft(scope.organization_id, await getDraftRow(scope, id))
+  const [draft] = await presentDrafts(scope, [await getDraftRow(scope, id)])
+  return draft!
 }
 
 /** Reads a draft as it is stored. @throws DRAFT_NOT_FOUND */
@@ -85,7 +110,9 @@ export async function getDraftRow(scope: Scope, id: string): Promise<DraftRow> {
   return row
 }
 
-export type DraftRow = Omit<Draft, 'attachments'> & {
+export type DraftRow = Omit<Draft, 'attachments' | 'format'> & {
+  /** Null in a row of a release without formats. */
+  format: Format | null
   attachments: Omit<Draft['attachments'][number], 'url'>[]
   text: string
 }
@@ -96,7 +123,7 @@ function draftFields(scope: Scope) {
   return sql`
     d.id, json_build_object('id', t.id, 'code', t.code, 'subject', t.subject) as ticket,
     json_build_object('type', d.author_type, 'id', d.author_id, 'name', coalesce(u.name, k.name, '')) as author,
-    d.body, d.body_html, d.text, d.is_internal, d.cc,
+    d.body, d.format, d.body_html, d.text, d.is_internal, d.cc,
     (
       select coalesce(json_agg(json_build_object(
         'id', a.id, 'filename', a.filename, 'content_type', a.content_type, 'size', a.size, 'scan', a.scan
@@ -123,9 +150,15 @@ function isStale({ sql, organization_id }: Scope): Fragment {
   ))`
 }
 
-/** Makes the response of a row. */
-export function presentDraft(organization_id: string, { text: _, ...row }: DraftRow): Draft {
-  const attachments = row.attachments.map((attachment) => withUrl(organization_id, attachment))
-  const urlOf = (id: string) => attachments.find((attachment) => attachment.id === id)?.url
-  return { ...row, body_html: viewHtml(row.body_html, urlOf, 'as written'), attachments }
+/** Makes the responses of rows. */
+export async function presentDrafts(scope: Scope, rows: DraftRow[]): Promise<Draft[]> {
+  const { organization_id } = scope
+  const pictures = await picturesOfDrafts(scope, rows)
+  return rows.map(({ text: _, ...row }) => {
+    const attachments = row.attachments.map((attachment) => withUrl(organization_id, attachment))
+    const own = new Set(attachments.map(({ id }) => id))
+    const mayShow = (id: string) => own.has(id) || pictures.get(row.id)?.has(id)
+    const urlOf = (id: string) => (mayShow(id) ? attachmentUrl(organization_id, id) : undefined)
+    return { ...row, format: formOfRow(row), body_html: viewHtml(row.body_html, urlOf, 'as written'), attachments }
+  })
 }

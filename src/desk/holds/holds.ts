@@ -4,7 +4,8 @@
  */
 
 import { insertRows } from '../../base/db/insert-rows'
-import type { Fragment } from '../../base/db/transact'
+import type { Own } from '../../base/db/sweep'
+import type { Fragment, Sql } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
 import type { Scope } from '../../base/scope'
 import { permits } from '../../http/request/permissions'
@@ -42,14 +43,23 @@ function heldTickets({ sql, organization_id }: HoldScope, labels: string[]): Fra
  */
 export function isHeld({ sql, organization_id }: HoldScope, labels: string[], id: Fragment): Fragment {
   if (labels.length === 0) return sql`false`
+  const own: Own = (alias) => sql`${sql(alias)}.organization_id = ${organization_id}`
+  return isHeldBy(sql, own, sql`${labels}::uuid[]`, id)
+}
+
+/** SQL: the same for a sweep, which reads the hold labels of each organization. */
+export function isHeldIn(sql: Sql, own: Own, id: Fragment): Fragment {
+  return isHeldBy(sql, own, sql`(select r.hold_label_ids from retention r where ${own('r')})::uuid[]`, id)
+}
+
+function isHeldBy(sql: Sql, own: Own, labels: Fragment, id: Fragment): Fragment {
   const hasLabel = (ticket_id: Fragment) => sql`
     exists (
       select 1 from ticket_labels l
-      where l.organization_id = ${organization_id} and l.ticket_id = ${ticket_id} and l.label_id = any(${labels}::uuid[])
+      where ${own('l')} and l.ticket_id = ${ticket_id} and l.label_id = any(${labels})
     )`
   return sql`(${hasLabel(id)} or exists (
-    select 1 from tickets h
-    where h.organization_id = ${organization_id} and h.merged_into_id = ${id} and ${hasLabel(sql`h.id`)}
+    select 1 from tickets h where ${own('h')} and h.merged_into_id = ${id} and ${hasLabel(sql`h.id`)}
   ))`
 }
 
@@ -84,7 +94,8 @@ export async function requireContactsFree(scope: HoldScope, contact_ids: string[
 }
 
 /**
- * Refuses when a person has written, or takes part, in a ticket that is on hold: to erase the person would change it.
+ * Refuses when a person has written, takes part, or is quoted in a ticket that is on hold: to erase the person would
+ * change it.
  * @throws ON_HOLD
  */
 export async function requirePersonFree(
@@ -104,6 +115,11 @@ export async function requirePersonFree(
     join message_recipients r on r.organization_id = ${organization_id} and r.message_id = m.id
     where m.organization_id = ${organization_id} and m.ticket_id in (${heldTickets(scope, labels)})
       and r.email_key = any(${person.email_keys}::text[])
+    union
+    select m.ticket_id from messages m
+    join message_quotes q on q.organization_id = ${organization_id} and q.message_id = m.id
+    where m.organization_id = ${organization_id} and m.ticket_id in (${heldTickets(scope, labels)})
+      and (q.sender_key = any(${person.email_keys}::text[]) or q.contact_id = ${person.contact_id})
     limit 20`
   refuse(named)
   const writers = await sql<{ id: string; email: string }[]>`

@@ -1,6 +1,7 @@
 import type { Fragment } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
 import { byteSteps } from '../../base/flow/byte-steps'
+import { formOfText } from '../../base/html/formats'
 import type { Scope } from '../../base/scope'
 import { type Page, page } from '../../base/shapes/page'
 import type { Paging } from '../../base/shapes/query'
@@ -50,8 +51,9 @@ export async function getMacro(scope: Scope, id: string): Promise<Macro> {
   return macro
 }
 
-function selectMacros({ sql, organization_id }: Scope, rest: Fragment) {
-  return sql<Macro[]>`
-    select m.id, m.name, m.body, m.is_internal, m.changes, m.created_at, m.updated_at
+async function selectMacros({ sql, organization_id }: Scope, rest: Fragment): Promise<Macro[]> {
+  const rows = await sql<Macro[]>`
+    select m.id, m.name, m.body, m.format, m.is_internal, m.changes, m.created_at, m.updated_at
     from macros m where m.organization_id = ${organization_id} ${rest}`
+  return rows.map((row) => ({ ...row, format: formOfText(row.body, row.format) }))
 }

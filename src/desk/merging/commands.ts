@@ -10,12 +10,15 @@ import { asIds, isUuid } from '../../base/shapes/ids'
 import { publish } from '../../delivery/webhooks/publish'
 import { spreadHold } from '../holds/holds'
 import { lockMail } from '../messages/conversation'
+import { judgeMarks, markMerged } from '../read-marks/keep-marks'
 import { rebuildSearch } from '../search/ticket-document'
 import { activityOf, changesOf, eventsOf } from '../tickets/changes'
 import type { Ticket } from '../tickets/model'
+import { findParent } from '../tickets/references'
 import { fields, present, type TicketRow, withNames } from '../tickets/row'
 import { recordActivity } from '../timeline/activity'
 import { requireUnmerged } from '../timeline/require-ticket'
+import { recount } from '../turn/turn'
 import { bringParticipants, removeBrought } from './bring-participants'
 import type { NewMerge } from './model'
 import { codeOf, moveAll, moveBack } from './move'
@@ -50,12 +53,19 @@ export function mergeTickets(scope: Scope, target_id: string, { source_ids }: Ne
     }
     const moved = await moveAll(scope, ids, target_id)
     await writeMerge(scope, target_id, ids, all, locked_at)
+    await recount(scope, [target_id, ...ids])
+    await markMerged(scope, target_id, moved.message_ids, ids)
     await bringParticipants(
       scope,
       { id: target_id, contact_id: target.contact?.id ?? null },
       all.map(({ id }) => id),
     )
     for (const id of [target_id, ...ids]) await rebuildSearch(scope, id)
+    await leaveRing(
+      scope,
+      target,
+      others.map(({ parent }) => parent),
+    )
     return tellMerge(scope, target, all, moved)
   })
 }
@@ -94,6 +104,28 @@ async function writeMerge(
   ])
 }
 
+/**
+ * Gives a ticket another parent when a merge, or its undoing, has put its parent below it: the first of the others that
+ * is not below it, else none. A parent that was merged into it is shown as none, and stays for an undoing.
+ * @param ticket as it was before
+ */
+async function leaveRing(scope: Scope, { id, parent }: Ticket, others: Ticket['parent'][]): Promise<void> {
+  if (!parent || !(await findParent(scope, id, parent.id))?.is_below) return
+  const { sql, organization_id } = scope
+  for (const other of others) {
+    if (!other || (await findParent(scope, id, other.id))?.is_below !== false) continue
+    await sql`
+      update tickets set parent_id = ${other.id} where organization_id = ${organization_id} and id = ${id}`
+    return
+  }
+  await sql`
+    update tickets t set parent_id = null where t.organization_id = ${organization_id} and t.id = ${id}
+      and not exists (
+        select 1 from tickets p
+        where p.organization_id = ${organization_id} and p.id = t.parent_id and p.merged_into_id = ${id}
+      )`
+}
+
 /** Adds to the timelines and publishes. @returns the target */
 async function tellMerge(
   scope: Scope,
@@ -104,8 +136,10 @@ async function tellMerge(
   const after = await readTickets(scope, [target.id, ...all.map(({ id }) => id)])
   const now = after.get(target.id)!
   const into = { id: target.id, code: target.code }
-  await recordActivity(scope, target.id, [{ type: 'merged', data: { sources: all.map(codeOf) } }])
-  const events = []
+  const { parent } = changesOf(target, now)
+  const entries = parent ? activityOf(target, now, { parent }) : []
+  await recordActivity(scope, target.id, [{ type: 'merged', data: { sources: all.map(codeOf) } }, ...entries])
+  const events = parent ? eventsOf(target, now, { parent }) : []
   for (const before of all) {
     events.push(...(await tellChange(scope, before, after.get(before.id)!, { type: 'merged', data: { into } })))
   }
@@ -130,6 +164,9 @@ export function unmergeTicket(scope: Scope, id: string): Promise<Ticket> {
     await spreadHold(scope, target_id, own)
     const moved = await moveBack(scope, target_id, own)
     await writeUnmerge(scope, chain, locked_at)
+    await leaveRing(scope, before, [])
+    await recount(scope, [target_id, id])
+    await judgeMarks(scope, [target_id, id])
     await removeBrought(scope, above, own)
     // Participants that several merged tickets have brought are brought by those that are left.
     for (const one of above) {
@@ -194,7 +231,12 @@ async function writeUnmerge({ sql, organization_id }: Scope, { target_id, own }:
   await together([
     sql`
       update tickets set merged_into_id = null, merged_first_into_id = null, merged_at = null,
-        status = coalesce(status_before_merge, status), status_before_merge = null, updated_at = ${locked_at}
+        status = case
+          when status_before_merge = 'pending' and snoozed_until <= ${locked_at} then 'open'
+          else coalesce(status_before_merge, status)
+        end,
+        snoozed_until = case when snoozed_until > ${locked_at} then snoozed_until end,
+        status_before_merge = null, updated_at = ${locked_at}
       where organization_id = ${organization_id} and id = ${id}`,
     sql`
       update tickets set merged_into_id = ${id}, updated_at = ${locked_at}

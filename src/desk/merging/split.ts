@@ -7,16 +7,17 @@ import { asIds } from '../../base/shapes/ids'
 import { publish } from '../../delivery/webhooks/publish'
 import { findOrCreateContacts } from '../contacts/senders'
 import { spreadHold } from '../holds/holds'
-import { touchTickets } from '../messages/add-messages'
 import { lockConversation, lockMail } from '../messages/conversation'
 import { UNKNOWN_SENDER } from '../messages/draft'
 import { receivedSince } from '../messages/received-since'
 import { addToEach, type Candidate, type Standing } from '../participants/commands'
+import { judgeMarks } from '../read-marks/keep-marks'
 import { rebuildSearch } from '../search/ticket-document'
 import type { Ticket } from '../tickets/model'
 import { openTickets } from '../tickets/open-tickets'
 import { getTicketSummary } from '../tickets/queries'
 import { type EntryActor, recordActivity } from '../timeline/activity'
+import { recount } from '../turn/turn'
 import type { NewSplit } from './model'
 import { codeOf } from './move'
 
@@ -53,7 +54,9 @@ export function splitTicket(scope: Scope, id: string, { message_ids, subject }: 
     const ids = chosen.map((message) => message.id)
     await moveMessages(scope, ids, new_id)
     await together([
-      touchTickets(scope, [{ ticket_id: id, locked_at }]),
+      touch(scope, id, locked_at),
+      recount(scope, [id, new_id]),
+      judgeMarks(scope, [id]),
       rebuildSearch(scope, id),
       rebuildSearch(scope, new_id),
     ])
@@ -179,6 +182,11 @@ async function peopleOf(
     ['confirmed', of(true)],
     ['listed', of(false)],
   ]
+}
+
+/** Sets the time of change of a locked ticket. */
+async function touch({ sql, organization_id }: Scope, id: string, locked_at: string): Promise<void> {
+  await sql`update tickets set updated_at = ${locked_at} where organization_id = ${organization_id} and id = ${id}`
 }
 
 /** Moves messages with the anchors that name them. */

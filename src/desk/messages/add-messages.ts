@@ -7,9 +7,11 @@ import { type Scope, together } from '../../base/scope'
 import { claimForEach } from '../attachments/claim-uploads'
 import { addEachToSearch } from '../search/ticket-document'
 import { type ActivityEntry, type EntryActor, recordActivities } from '../timeline/activity'
+import { addToTickets } from '../turn/turn'
 import { addAnchors } from './add-anchors'
 import type { DraftWithId } from './draft'
 import { insertMessages } from './insert-messages'
+import { insertPictures } from './pictures'
 
 export type AddedMessage = {
   ticket_id: string
@@ -27,9 +29,9 @@ export type AddedMessage = {
 export async function addMessages(scope: Scope, messages: AddedMessage[]): Promise<void> {
   if (messages.length === 0) return
   const { sql, organization_id } = scope
-  const added = messages.map(({ ticket_id, draft, answered }) => ({ ticket_id, text: draft.text, ...answered }))
+  const added = messages.map(({ ticket_id, draft, answered }) => ({ ticket_id, draft, text: draft.text, ...answered }))
   await together([
-    insertWhole(scope, messages),
+    insertWhole(scope, messages, 'there'),
     recordActivities(
       sql,
       messages.map(({ ticket_id, actor, draft }) => ({
@@ -39,22 +41,31 @@ export async function addMessages(scope: Scope, messages: AddedMessage[]): Promi
         entry: messageEntry(draft),
       })),
     ),
-    touchTickets(scope, added),
+    addToTickets(scope, added),
     addEachToSearch(scope, added),
   ])
 }
 
 /** Writes messages with their attachments and anchors. @throws ATTACHMENT_NOT_FOUND */
-export async function insertWhole(scope: Scope, messages: { ticket_id: string; draft: DraftWithId }[]): Promise<void> {
+export async function insertWhole(
+  scope: Scope,
+  messages: { ticket_id: string; draft: DraftWithId }[],
+  tickets: 'new' | 'there',
+): Promise<void> {
   const { sql, organization_id } = scope
   await together([
     insertMessages(
       sql,
       messages.map(({ ticket_id, draft }) => ({ organization_id, ticket_id, draft })),
+      tickets,
     ),
     claimForEach(
       scope,
       messages.map(({ draft }) => ({ message_id: draft.id, given: draft.attachment_ids ?? [] })),
+    ),
+    insertPictures(
+      scope,
+      messages.map(({ draft }) => draft),
     ),
     addAnchors(scope, messages),
   ])
@@ -65,15 +76,4 @@ export function messageEntry({ id, is_internal, direction }: DraftWithId): Activ
   return is_internal
     ? { type: 'note', data: { message_id: id } }
     : { type: 'message', data: { message_id: id, direction } }
-}
-
-/** Sets the time of change of tickets, which were all locked by one statement. */
-export async function touchTickets(
-  { sql, organization_id }: Scope,
-  tickets: { ticket_id: string; locked_at: string }[],
-): Promise<void> {
-  if (!tickets[0]) return
-  await sql`
-    update tickets set updated_at = ${tickets[0].locked_at}
-    where organization_id = ${organization_id} and id = any(${tickets.map(({ ticket_id }) => ticket_id)}::uuid[])`
 }

@@ -2,7 +2,9 @@
 import { addressKey } from '../../base/address/email'
 import { ZERO_ID } from '../../base/db/columns'
 import { ApiError } from '../../base/errors'
+import type { Format } from '../../base/html/formats'
 import type { Scope } from '../../base/scope'
+import { fromName } from '../templates/from-name'
 import { type Conversation, ownAddresses } from './conversation'
 import type { DraftRecipient } from './draft'
 import { mayUseAddress } from './mailbox-address'
@@ -31,7 +33,7 @@ export async function getRecipients(scope: Scope, ticket_id: string): Promise<Re
     shown
       .filter(({ kind }) => kind === wanted)
       .map(({ name, email, left_out }) => ({ name, email, ...(left_out && { left_out }) }))
-  const from = mailbox ? { name: mailbox.sender_name, email: mailbox.address } : null
+  const from = mailbox ? { name: fromName(mailbox, scope.actor.name ?? ''), email: mailbox.address } : null
   return { from, to: ofKind('to'), cc: ofKind('cc') }
 }
 
@@ -63,10 +65,21 @@ export async function findRecipients(scope: Scope, ticket: Answered, cc: string[
   return { mailbox, recipients }
 }
 
-type Mailbox = { id: string; address: string; signature: string | null; sender_name: string }
+type Mailbox = {
+  id: string
+  address: string
+  signature: string | null
+  signature_format: Format | null
+  from_name: string | null
+  mailbox_name: string | null
+  organization_name: string
+}
 
 /** The facts that say where the contact is written to: the latest email of the conversation, and its addresses. */
-type Reachable = { latest: { sender_email: string; reply_to: string | null }[]; addresses: string[] }
+type Reachable = {
+  latest: { sender_email: string; reply_to: string | null; directs_answers: boolean | null }[]
+  addresses: string[]
+}
 
 /**
  * Finds the mailbox that received the conversation when it can send, else the default mailbox when that one can; with
@@ -74,12 +87,14 @@ type Reachable = { latest: { sender_email: string; reply_to: string | null }[]; 
  */
 export async function findMailbox({ sql, organization_id }: Scope, { id, mailbox_id, contact_id }: Answered) {
   const [mailbox] = await sql<(Mailbox & Reachable)[]>`
-    select id, address, signature,
-      coalesce(name, (select o.name from organizations o where o.id = ${organization_id})) as sender_name, array(
+    select id, address, signature, signature_format,
+      from_name, name as mailbox_name, (
+        select o.name from organizations o where o.id = ${organization_id}
+      ) as organization_name, array(
       select a.email from contact_addresses a
       where a.organization_id = ${organization_id} and a.contact_id = ${contact_id ?? ZERO_ID}
     ) as addresses, array(
-      select json_build_object('sender_email', w.sender_email, 'reply_to', case
+      select json_build_object('sender_email', w.sender_email, 'directs_answers', w.directs_answers, 'reply_to', case
         when w.original_ticket_id is null or w.sender_verified then w.reply_to
       end) from messages w
       where w.organization_id = ${organization_id} and w.ticket_id = ${id} and w.direction = 'inbound'
@@ -95,9 +110,8 @@ export async function findMailbox({ sql, organization_id }: Scope, { id, mailbox
 }
 
 /**
- * Finds where the contact is written to: at the address of its latest email that is not forged, else at the primary
- * one. A Reply-To of that email counts when its domain is that of the sender. A domain answers for its addresses;
- * nobody can tell if another address belongs to the same person. Unproven mail that a merge has brought from another
+ * Finds where the contact is written to: at the Reply-To of its latest email that is not forged, when that directs
+ * answers, at the address of that email, or at the primary one. Unproven mail that a merge has brought from another
  * ticket directs no answer: it was judged for the conversation there.
  */
 function wantedAddress({ latest, addresses }: Reachable, contact_email: string): string {
@@ -105,8 +119,8 @@ function wantedAddress({ latest, addresses }: Reachable, contact_email: string):
   const last = latest.find(({ sender_email }) => by_key.has(addressKey(sender_email)))
   if (!last) return contact_email
   const address = by_key.get(addressKey(last.sender_email))!
-  const { reply_to } = last
-  return reply_to && domainKey(reply_to) === domainKey(address) ? reply_to : address
+  const { reply_to, directs_answers } = last
+  return reply_to && (directs_answers ?? domainKey(reply_to) === domainKey(address)) ? reply_to : address
 }
 
 function domainKey(address: string): string {

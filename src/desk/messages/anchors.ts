@@ -6,23 +6,42 @@ import { sign, verify } from '../../base/secrets'
 import { isUuid } from '../../base/shapes/ids'
 
 const ID_HASH_BYTES = 12
+/** 28 bytes (id and hash) in base 36. Some mail systems cut what has more than 48 characters before the `@`. */
+const ID_LENGTH = 44
 
 /** Makes the Message-ID of a message, without angle brackets. @param domain of the mailbox that sends it */
 export function newMessageId(message_id: string, domain: string): string {
-  const hash = sign('message-id', message_id).subarray(0, ID_HASH_BYTES).toString('hex')
-  return `${message_id}.${hash}@${domain}`
+  return `${pack(message_id, sign('message-id', message_id).subarray(0, ID_HASH_BYTES), ID_LENGTH)}@${domain}`
 }
 
 /** Reads the id of the message from our Message-ID; null for one that is forged or not ours. */
 export function readMessageId(email_message_id: string): string | null {
-  const found = /^([0-9a-f-]{36})\.([0-9a-f]{24})@/i.exec(email_message_id)
-  const message_id = found?.[1]?.toLowerCase() ?? ''
-  if (!isUuid(message_id)) return null
-  return verify('message-id', message_id, Buffer.from(found![2]!, 'hex')) ? message_id : null
+  const short = /^([0-9a-z]{44})@/i.exec(email_message_id)?.[1]
+  // Releases before 0.3.0 wrote both in base 16.
+  const [, long = '', hex = ''] = /^([0-9a-f-]{36})\.([0-9a-f]{24})@/i.exec(email_message_id) ?? []
+  const found = short ? unpack(short, ID_HASH_BYTES) : { id: long.toLowerCase(), hash: Buffer.from(hex, 'hex') }
+  if (!found || !isUuid(found.id)) return null
+  return verify('message-id', found.id, found.hash) ? found.id : null
+}
+
+/** Writes an id and its hash in base 36: relays may change the case of an address. */
+function pack(id: string, hash: Buffer, length: number): string {
+  return BigInt(`0x${id.replaceAll('-', '')}${hash.toString('hex')}`)
+    .toString(36)
+    .padStart(length, '0')
+}
+
+/** Reads what `pack` wrote; null for what is too large for it. */
+function unpack(packed: string, hash_bytes: number): { id: string; hash: Buffer } | null {
+  const value = [...packed.toLowerCase()].reduce((sum, digit) => sum * 36n + BigInt(Number.parseInt(digit, 36)), 0n)
+  const hex = value.toString(16).padStart(32 + 2 * hash_bytes, '0')
+  if (hex.length !== 32 + 2 * hash_bytes) return null
+  const id = hex.slice(0, 32).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+  return { id, hash: Buffer.from(hex.slice(32), 'hex') }
 }
 
 const TAG_HASH_BYTES = 8
-/** 24 bytes (id and hash) in base 36: relays may change the case of an address. */
+/** 24 bytes (id and hash) in base 36. */
 const TAG_LENGTH = 38
 /** By RFC 5321 section 4.5.3.1.1. */
 const LOCAL_PART_MAX_LENGTH = 64
@@ -58,19 +77,12 @@ function withTag(purpose: TagPurpose, address: string, id: string): string {
   const at = address.lastIndexOf('@')
   const local = address.slice(0, at)
   if (local.length + 1 + TAG_LENGTH > LOCAL_PART_MAX_LENGTH) return address
-  const hash = sign(purpose, id).subarray(0, TAG_HASH_BYTES).toString('hex')
-  const tag = BigInt(`0x${id.replaceAll('-', '')}${hash}`)
-    .toString(36)
-    .padStart(TAG_LENGTH, '0')
+  const tag = pack(id, sign(purpose, id).subarray(0, TAG_HASH_BYTES), TAG_LENGTH)
   return `${local}+${tag}${address.slice(at)}`
 }
 
 function readTag(purpose: TagPurpose, address: string): string | null {
-  const tag = /\+([0-9a-z]{38})@[^@]*$/i.exec(address)?.[1]?.toLowerCase()
-  if (!tag) return null
-  const value = [...tag].reduce((sum, digit) => sum * 36n + BigInt(Number.parseInt(digit, 36)), 0n)
-  const hex = value.toString(16).padStart(48, '0')
-  if (hex.length !== 48) return null
-  const id = hex.slice(0, 32).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
-  return verify(purpose, id, Buffer.from(hex.slice(32), 'hex')) ? id : null
+  const tag = /\+([0-9a-z]{38})@[^@]*$/i.exec(address)?.[1]
+  const found = tag === undefined ? null : unpack(tag, TAG_HASH_BYTES)
+  return found && verify(purpose, found.id, found.hash) ? found.id : null
 }

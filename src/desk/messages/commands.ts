@@ -2,34 +2,46 @@ import { addressKey } from '../../base/address/email'
 import { config } from '../../base/config'
 import { insertRows } from '../../base/db/insert-rows'
 import { fieldError } from '../../base/errors'
-import { type RenderedBody, showsNothing } from '../../base/html/body'
-import { render } from '../../base/html/render'
+import type { RenderedBody } from '../../base/html/body'
 import { inTransaction, type Scope, together } from '../../base/scope'
 import { enqueueWork } from '../../delivery/outbox/enqueue'
 import { waitForFirstAttempt } from '../../delivery/outbox/first-attempt'
 import { findSubscribers, type NewEvent, publish } from '../../delivery/webhooks/publish'
+import { personId } from '../../http/request/permissions'
 import { claimAttachments } from '../attachments/claim-uploads'
 import { removeSoon } from '../attachments/removals'
 import { requireNoHold } from '../holds/holds'
+import { judgeMarks } from '../read-marks/keep-marks'
 import { addToSearch, rebuildSearch } from '../search/ticket-document'
 import { recordActivity } from '../timeline/activity'
+import { addToTickets, recount } from '../turn/turn'
 import { addAnchors } from './add-anchors'
-import { messageEntry, touchTickets } from './add-messages'
+import { messageEntry } from './add-messages'
 import { newMessageId } from './anchors'
 import { type Conversation, lockConversation, nextMessageId } from './conversation'
 import type { DraftEmail, DraftWithId, MessageDraft } from './draft'
 import { insertMessages } from './insert-messages'
+import { handOverPictures } from './keep-pictures'
 import { requireNothingBetween } from './list-messages'
 import { eventData, type TicketOfEvent } from './message-events'
-import { EMPTY_BODY, type Message, type NewMessage } from './model'
+import type { Message, NewMessage } from './model'
 import { findMailboxAddress, planEmail } from './outgoing'
+import { insertPictures, placePictures } from './pictures'
 import { getMessage, getWritten } from './queries'
+import { renderWritten, withHeld } from './written-text'
 
 /** `locked_at` is the time of the change. */
 type TicketOfMessage = TicketOfEvent & { locked_at: string; last_message_id: string | null }
 
-/** The fields of a message that the caller gives. */
-type Written = Omit<NewMessage, 'after'> & Pick<MessageDraft, 'drafted_by'>
+/** The fields of a message that the caller gives, besides its text. */
+type Written = Omit<NewMessage, 'after' | 'format' | 'body'> &
+  Pick<MessageDraft, 'drafted_by' | 'begins_ticket'> & {
+    /** Stands below the text. */
+    quoted?: Omit<Text, 'format'> & { attachment_ids: string[] }
+  }
+
+/** The text of a message, whose images are not placed yet. */
+type Text = RenderedBody & { body: string }
 
 /**
  * Writes a note or a public reply of the caller. When the reply goes out by email, it waits for the outcome of the
@@ -38,21 +50,15 @@ type Written = Omit<NewMessage, 'after'> & Pick<MessageDraft, 'drafted_by'>
  *   ATTACHMENT_NOT_FOUND; for `after` MESSAGE_NOT_FOUND, PRECONDITION_FAILED (others wrote since)
  */
 export async function createMessage(scope: Scope, ticket_id: string, input: NewMessage): Promise<Message> {
-  const rendered = await renderWritten(scope, input.body)
-  const message = await inTransaction(scope, async (scope) => {
+  const text = await renderWritten(scope, input)
+  const write = async (scope: Scope) => {
     const conversation = await lockConversation(scope, ticket_id)
-    const message = await addWritten(scope, conversation, input, rendered)
+    const message = await addWritten(scope, conversation, input, text)
     if (input.after !== undefined) await requireNothingBetween(scope, ticket_id, input.after, message.id)
     return message
-  })
+  }
+  const message = await withHeld(scope, text.held, () => inTransaction(scope, write))
   return withFirstAttempt(scope, ticket_id, message)
-}
-
-/** Renders the body of a message of the team. To be called outside a transaction. @throws EMPTY_BODY */
-export async function renderWritten(scope: Scope, body: string): Promise<RenderedBody> {
-  const rendered = await render(body, scope.organization_id)
-  if (showsNothing(rendered)) throw fieldError('EMPTY_BODY', '/body', EMPTY_BODY)
-  return rendered
 }
 
 /**
@@ -63,9 +69,9 @@ export async function addWritten(
   scope: Scope,
   conversation: Conversation,
   input: Written,
-  rendered: RenderedBody,
+  text: Text,
 ): Promise<Message> {
-  return addMessage(scope, conversation, await draftReply(scope, conversation, input, rendered))
+  return addMessage(scope, conversation, await draftReply(scope, conversation, input, text))
 }
 
 /**
@@ -79,7 +85,8 @@ export async function withFirstAttempt(scope: Scope, ticket_id: string, message:
 }
 
 /**
- * Removes a message and its attachments. If its email has not gone out yet, it is not sent any more.
+ * Removes a message and its attachments, but those that another one shows. If its email has not gone out yet, it is not
+ * sent any more.
  * @throws TICKET_NOT_FOUND, MESSAGE_NOT_FOUND, ON_HOLD
  */
 export async function deleteMessage(scope: Scope, ticket_id: string, id: string): Promise<void> {
@@ -88,6 +95,9 @@ export async function deleteMessage(scope: Scope, ticket_id: string, id: string)
     const ticket = await lockConversation(scope, ticket_id)
     const message = await getMessage(scope, ticket_id, id)
     await requireNoHold(scope, [ticket_id])
+    await handOverPictures(scope, scope.sql`m.id = ${id}`)
+    // A ticket that was split off may hand a picture over to it at the same time.
+    await sql`select 1 from messages where organization_id = ${organization_id} and id = ${id} for update`
     const attached = await sql<{ storage_key: string }[]>`
       select storage_key from attachments where organization_id = ${organization_id} and message_id = ${id}`
     await removeSoon(sql, attached)
@@ -97,6 +107,8 @@ export async function deleteMessage(scope: Scope, ticket_id: string, id: string)
       update email_anchors set message_id = null
       where organization_id = ${organization_id} and message_id = ${id}`
     await sql`delete from messages where organization_id = ${organization_id} and id = ${id}`
+    await recount(scope, [ticket_id])
+    await judgeMarks(scope, [ticket_id])
     await rebuildSearch(scope, ticket_id)
     await recordActivity(scope, ticket_id, [
       { type: 'message_deleted', data: { message_id: id, is_internal: message.is_internal } },
@@ -112,10 +124,10 @@ export async function deleteMessage(scope: Scope, ticket_id: string, id: string)
  */
 export async function addMessage(scope: Scope, ticket: TicketOfMessage, draft: MessageDraft): Promise<Message> {
   const id = draft.id ?? nextMessageId(ticket)
-  const written = { ...draft, id }
+  const written = { ...draft, id, author_id: personId(scope) }
   const [, , , , subscribers, read] = await together([
     writeMessage(scope, ticket.id, written),
-    touchTickets(scope, [{ ...ticket, ticket_id: ticket.id }]),
+    addToTickets(scope, [{ ...ticket, ticket_id: ticket.id, draft: written }]),
     completeMessage(scope, ticket.id, written),
     addToSearch(scope, { ...ticket, ticket_id: ticket.id, text: draft.text }),
     findSubscribers(scope),
@@ -131,6 +143,7 @@ export async function addMessage(scope: Scope, ticket: TicketOfMessage, draft: M
 async function completeMessage(scope: Scope, ticket_id: string, draft: DraftWithId): Promise<void> {
   await together([
     claimAttachments(scope, draft.id, draft.attachment_ids ?? []),
+    insertPictures(scope, [draft]),
     draft.email && enqueueEmail(scope, draft.id, draft.email),
     addAnchors(scope, [{ ticket_id, draft }]),
   ])
@@ -145,19 +158,24 @@ async function draftReply(
   scope: Scope,
   conversation: Conversation,
   input: Written,
-  { body_html, text }: RenderedBody,
+  given: Text,
 ): Promise<MessageDraft> {
   const { actor } = scope
-  const { body, is_internal = false, send_email, attachment_ids, cc, drafted_by } = input
+  const { is_internal = false, send_email, attachment_ids = [], cc, drafted_by, begins_ticket, quoted } = input
   const id = nextMessageId(conversation)
+  const { format, text } = given
+  const on_ticket = { ...given, ticket_id: conversation.id, source: 'team' as const }
+  const { body, body_html, uploads, pictures } = await placePictures(scope, on_ticket)
   const draft = {
     id,
-    body,
-    body_html,
-    text,
-    is_internal,
-    attachment_ids,
+    ...{ format, is_internal },
+    body: body + (quoted?.body ?? ''),
+    body_html: body_html + (quoted?.body_html ?? ''),
+    text: text + (quoted?.text ?? ''),
+    attachment_ids: [...new Set([...attachment_ids, ...uploads, ...(quoted?.attachment_ids ?? [])])],
+    picture_ids: pictures,
     drafted_by,
+    begins_ticket,
     sender_name: actor.name,
     sender_email: actor.email ?? (await findMailboxAddress(scope, conversation)),
   }

@@ -1,3 +1,4 @@
+import type { Format } from '../../base/html/formats'
 import type { Message } from './model'
 
 /** Stands for the sender of mail whose author cannot be read. */
@@ -8,7 +9,9 @@ export type MessageDraft = {
   id?: string
   /** The text or HTML as the agent gave it, or the plain text of the email. */
   body: string
-  /** Safe to put in a page. Images that are attachments have their unsigned address. */
+  /** As in `Message`. */
+  format: Format
+  /** Safe to put in a page. Images that are attachments have their unsigned address (`pictures.ts`). */
   body_html: string
   /** Plain text, for the search. */
   text: string
@@ -25,13 +28,21 @@ export type MessageDraft = {
   sender_verified?: boolean | null
   /** As in `Message`. */
   reply_to?: string | null
+  /** Answers go to `reply_to`. */
+  directs_answers?: boolean
   cc?: string[]
   /** Without angle brackets. */
   email_message_id?: string | null
   /** Message-IDs of others that an email refers to. They lead to its ticket, too. */
   references?: string[]
   attachment_ids?: string[]
+  /** Attachments of other messages that it shows. */
+  picture_ids?: string[]
+  /** The team begins the ticket with it. */
+  begins_ticket?: boolean
   drafted_by?: Message['drafted_by']
+  /** The member who wrote it. */
+  author_id?: string | null
   /** Set when the message is to be sent by email. */
   email?: DraftEmail
 }

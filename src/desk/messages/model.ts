@@ -7,10 +7,13 @@ import {
   MESSAGE_DIRECTIONS,
   RECIPIENT_KINDS,
   RECIPIENT_STATUSES,
+  TEXT_FORMATS,
 } from '../../base/db/schema'
-import { isBlank, isLong } from '../../base/html/body'
+import { isLong, renderBody, showsNothing } from '../../base/html/body'
+import type { Format } from '../../base/html/formats'
+import { withoutHeldPictures } from '../../base/html/image-addresses'
 import { Instant, orNull, TicketCode, Uuid } from '../../base/shapes/answers'
-import { body, flag, IdInput, IdsInput, nullable, oneOf, optional, remembered, text } from '../../base/shapes/fields'
+import { body, flag, IdInput, IdsInput, nullable, oneOf, optional, text } from '../../base/shapes/fields'
 import { Paging, query, queryFlag } from '../../base/shapes/query'
 import { Attachment } from '../attachments/model'
 
@@ -29,7 +32,10 @@ export type Author = typeof Author.static
 
 export const Message = Type.Object({
   id: Uuid,
-  body: Type.String({ description: 'As given; plain text or HTML' }),
+  body: Type.String({ description: 'As given; of an email its plain text' }),
+  format: oneOf(TEXT_FORMATS, {
+    description: '`text`: shown as typed; `html`: shown as HTML. Of an email: whether it has a part in HTML',
+  }),
   body_html: Type.String({ description: BODY_HTML }),
   reply_text: orNull(
     Type.String({ description: 'The new part of an inbound email, as text without quoted history and signature' }),
@@ -68,7 +74,8 @@ export const Message = Type.Object({
   reply_to: orNull(
     Type.String({
       description:
-        'Of an inbound email: where its sender wants answers, when that is another address. An answer to the ticket goes there when the domains are the same',
+        'Of an inbound email: where its sender wants answers, when that is another address. `recipients` of the ticket ' +
+        'says if answers go there',
     }),
   ),
   drafted_by: orNull(Author, { description: 'Who wrote the draft that it was sent from' }),
@@ -108,18 +115,38 @@ const email = text({ max: 254, rule: isEmailAddress, code: 'INVALID_EMAIL', faul
 
 export const EMPTY_BODY = 'must have text or an image'
 
-/** The words of a message of the team, and its addresses; a draft has the same. */
-export const said = {
-  body: text({
-    max: 1_000_000,
+const FORMAT =
+  '`text`: shown as typed; `html`: a tag with an unknown name is shown as text. Default: `html` when each sign that ' +
+  'could begin a tag does, and each element ends, else `text`'
+
+/** The form of a text that is changed. */
+export const FORMAT_CHANGE = 'With a text as in a create; alone it reads the text that is kept anew'
+
+/** The form of a text that is given. */
+export const formatInput = (description = FORMAT) => optional(oneOf(TEXT_FORMATS, { description }))
+
+/** Characters of a text, in which the pictures that it holds itself do not count. */
+export const MOST_CHARACTERS = 1_000_000
+
+/** The words of a message. */
+export const bodyInput = (options: { description: string; measured?: (text: string) => string }) =>
+  text({
+    max: MOST_CHARACTERS,
     trim: false,
-    // A long one is judged by the command, once it is rendered.
-    rule: remembered((value) => isLong(value) || !isBlank(value)),
     code: 'EMPTY_BODY',
     missing_code: 'EMPTY_BODY',
     fault: EMPTY_BODY,
-    description: 'Plain text or HTML',
-  }),
+    ...options,
+  })
+
+const PICTURES =
+  'An image of HTML may name a file of the ticket by its id or Content-ID (`cid:`) or its address, or an upload, which ' +
+  'is attached then; one that it holds itself (`data:`) becomes a file, and does not count for the length'
+
+/** The words of a message of the team, and its addresses; a draft has the same. */
+export const said = {
+  body: bodyInput({ description: `Plain text or HTML. ${PICTURES}`, measured: withoutHeldPictures }),
+  format: formatInput(),
   is_internal: optional(flag({ description: 'An internal note, which never sends email. Default false' })),
   attachment_ids: optional(IdsInput({ not_found: 'ATTACHMENT_NOT_FOUND' })),
   cc: optional(
@@ -132,25 +159,44 @@ export const said = {
   ),
 }
 
+/**
+ * Refuses a body that shows nothing in its form. A long one is judged by the command, once it is rendered.
+ * @param said_format the form that the route takes, whatever the request says
+ */
+export const showsWords = (said_format?: Format) => (given: Record<string, unknown>) => {
+  const { body, format } = given
+  if (typeof body !== 'string' || isLong(body)) return []
+  const known = said_format ?? TEXT_FORMATS.find((one) => one === format)
+  return showsNothing(renderBody(known === 'text' ? body : withoutHeldPictures(body), known))
+    ? [{ path: '/body', code: 'EMPTY_BODY' as const, message: EMPTY_BODY }]
+    : []
+}
+
 export const send_email = optional(flag({ description: 'Default true for public messages' }))
 
-export const NewMessage = body({
-  body: said.body,
-  is_internal: said.is_internal,
-  send_email,
-  attachment_ids: said.attachment_ids,
-  cc: said.cc,
-  after: optional(
-    nullable(
-      IdInput({
-        not_found: 'MESSAGE_NOT_FOUND',
-        description:
-          'The last message or note that you have seen, null: none. When a later one is there, `PRECONDITION_FAILED` ' +
-          'says in `details` how many (`total`) and shows the first 20 (`messages`, fewer of more than 1 MB)',
-      }),
-    ),
+const after = optional(
+  nullable(
+    IdInput({
+      not_found: 'MESSAGE_NOT_FOUND',
+      description:
+        'The last message or note that you have seen, null: none. When a later one is there, `PRECONDITION_FAILED` ' +
+        'says in `details` how many (`total`) and shows the first 20 (`messages`, fewer of more than 1 MB)',
+    }),
   ),
-})
+)
+
+export const NewMessage = body(
+  {
+    body: said.body,
+    format: said.format,
+    is_internal: said.is_internal,
+    send_email,
+    attachment_ids: said.attachment_ids,
+    cc: said.cc,
+    after,
+  },
+  { whole: showsWords() },
+)
 export type NewMessage = typeof NewMessage.static
 
 export const MessageFilter = query({ include_internal: queryFlag({ description: 'Default true' }), ...Paging })

@@ -1,6 +1,7 @@
 /** Plans the email of a public message: the mailbox that sends it, and its recipients. */
 import { domainsOf } from '../../base/address/domains'
 import { isLong, renderBody, textToPre } from '../../base/html/body'
+import { type Format, formOf } from '../../base/html/formats'
 import type { Scope } from '../../base/scope'
 import { findValues } from '../templates/ticket-values'
 import { expand } from '../templates/variables'
@@ -30,13 +31,15 @@ export async function planEmail(
 async function signatureOf(
   scope: Scope,
   { id }: Conversation,
-  { signature }: { signature: string | null },
+  { signature, signature_format }: { signature: string | null; signature_format: Format | null },
 ): Promise<string | null> {
   const values = signature === null ? undefined : await findValues(scope, id)
   if (signature === null || !values) return null
-  const expanded = expand(signature, values)
+  // A process of a release without formats may have written it.
+  const format = signature_format ?? formOf(signature)
+  const expanded = expand(signature, values, format)
   // A long one would hold up other requests.
-  return isLong(expanded) ? textToPre(expanded) : renderBody(expanded).body_html
+  return isLong(expanded) ? textToPre(expanded) : renderBody(expanded, format).body_html
 }
 
 /**

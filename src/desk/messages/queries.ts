@@ -1,6 +1,8 @@
+import { attachmentUrl } from '../../base/attachment-url'
 import { hasFewRows } from '../../base/db/few-rows'
 import type { Fragment, Sql } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
+import { type Format, formOfRow } from '../../base/html/formats'
 import { viewHtml } from '../../base/html/view'
 import type { Scope } from '../../base/scope'
 import { withUrl } from '../attachments/queries'
@@ -52,7 +54,13 @@ async function readMessages<Row extends object>(scope: Scope, ids: string[], fie
 }
 
 /** A row of `messageFields`. */
-export type MessageRow = Omit<Message, 'attachments'> & { attachments: Omit<Message['attachments'][number], 'url'>[] }
+export type MessageRow = Omit<Message, 'attachments' | 'format'> & {
+  /** Null in a row of a release without formats. */
+  format: Format | null
+  attachments: Omit<Message['attachments'][number], 'url'>[]
+  /** Attachments of other messages that it shows. */
+  pictures: string[] | null
+}
 
 type Details = Omit<MessageRow, 'body' | 'body_html' | 'reply_text'>
 
@@ -65,7 +73,7 @@ export function messageFields(scope: Scope) {
 /** The columns without the texts. */
 export function detailFields({ sql, organization_id }: Scope) {
   return sql`
-    m.id, m.is_internal, m.direction, ${channelOf(sql)} as channel,
+    m.id, m.format, m.is_internal, m.direction, ${channelOf(sql)} as channel,
     json_build_object('name', m.sender_name, 'email', m.sender_email) as sender,
     (
       select coalesce(json_agg(json_build_object(
@@ -73,6 +81,10 @@ export function detailFields({ sql, organization_id }: Scope) {
       ) order by a.id), '[]')
       from attachments a where a.organization_id = ${organization_id} and a.message_id = m.id
     ) as attachments,
+    (
+      select json_agg(p.attachment_id) from message_pictures p
+      where p.organization_id = ${organization_id} and p.message_id = m.id
+    ) as pictures,
     m.email_status in ('sent', 'bounced') as email_sent, m.email_status, m.email_error, m.email_message_id,
     (
       select coalesce(json_agg(json_build_object(
@@ -96,17 +108,26 @@ export function channelOf(sql: Sql) {
   end)`
 }
 
+/** Makes the function that gives the addresses of the attachments that a message may show. */
+export function urlsOf(
+  organization_id: string,
+  { attachments, pictures }: Pick<MessageRow, 'attachments' | 'pictures'>,
+) {
+  const ids = new Set([...attachments.map(({ id }) => id), ...(pictures ?? [])])
+  return (id: string) => (ids.has(id) ? attachmentUrl(organization_id, id) : undefined)
+}
+
 /** Makes the response of a row of `messageFields`; other columns of the row are left out. */
 export function presentMessage(organization_id: string, row: MessageRow): Message {
   const { id, body, reply_text, is_internal, direction, channel, sender, cc, auto_reply, created_at } = row
   const { sender_verified, reply_to, drafted_by, original_ticket } = row
   const { email_sent, email_status, email_error, email_message_id, email_recipients } = row
   const attachments = row.attachments.map((attachment) => withUrl(organization_id, attachment))
-  const urlOf = (id: string) => attachments.find((attachment) => attachment.id === id)?.url
   return {
     id,
     body,
-    body_html: viewHtml(row.body_html, urlOf, direction === 'inbound' ? 'wait' : 'as written'),
+    format: formOfRow(row),
+    body_html: viewHtml(row.body_html, urlsOf(organization_id, row), direction === 'inbound' ? 'wait' : 'as written'),
     reply_text,
     is_internal,
     direction,

@@ -1,7 +1,7 @@
 import { addressKey } from '../../base/address/email'
 import type { Fragment } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
-import { type Page, page } from '../../base/shapes/page'
+import { firstRows, type Page, page } from '../../base/shapes/page'
 import type { Paging } from '../../base/shapes/query'
 import { requireTicket } from '../timeline/require-ticket'
 import type { Participant } from './model'
@@ -11,13 +11,24 @@ export function listParticipants(scope: Scope, ticket_id: string, query: Paging)
   const { sql, organization_id } = scope
   return page(scope, query, {
     name: `participants of ${ticket_id}`,
-    sort: { keys: [{ sql: sql`id`, field: 'id' }], direction: 'asc' },
-    rows: ({ slice }) => selectParticipants(scope, ticket_id, slice),
+    ...oldestFirst(scope, ticket_id),
     count: () => sql<{ total: number }[]>`
       select count(*) as total from participants
       where organization_id = ${organization_id} and ticket_id = ${ticket_id}`,
     parent: () => requireTicket(scope, ticket_id),
   })
+}
+
+/** The first participants of a ticket, as many as a page has. */
+export function firstParticipants(scope: Scope, ticket_id: string): Promise<Participant[]> {
+  return firstRows(scope, oldestFirst(scope, ticket_id))
+}
+
+function oldestFirst(scope: Scope, ticket_id: string) {
+  return {
+    sort: { keys: [{ sql: scope.sql`id`, field: 'id' as const }], direction: 'asc' as const },
+    rows: ({ slice }: { slice: Fragment }) => selectParticipants(scope, ticket_id, slice),
+  }
 }
 
 /** The participant with an address, however it is written. */

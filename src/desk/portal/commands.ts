@@ -15,7 +15,7 @@ import { EMPTY_BODY } from '../messages/model'
 import { getMessage } from '../messages/queries'
 import { addParticipants } from '../participants/commands'
 import { openTickets } from '../tickets/open-tickets'
-import { reopensOnReply, reopenTickets } from '../tickets/reopen'
+import { reopenTickets } from '../tickets/reopen'
 import type { MyAttachment, MyMessage, MyTicket, NewMyMessage, NewMyTicket } from './model'
 import { contactOfShown, getMyTicket, getWritten } from './queries'
 
@@ -54,10 +54,8 @@ export async function createMyMessage(scope: Scope, ticket_id: string, input: Ne
     const id = nextMessageId(conversation)
     await addMessage(inner, conversation, draftOf(actor, id, input, rendered))
     if (contact_id !== actor.id) await addParticipants(inner, conversation, [actor], 'confirmed')
-    if (await reopensOnReply(inner)) {
-      const reopened = await reopenTickets(inner, [{ ticket_id, actor }], conversation.locked_at)
-      await publish(inner, reopened.get(ticket_id) ?? [])
-    }
+    const reopened = await reopenTickets(inner, [{ ticket_id, actor }], conversation.locked_at)
+    await publish(inner, reopened.get(ticket_id) ?? [])
     return getWritten(inner, id)
   })
 }
@@ -83,7 +81,7 @@ function withoutTarget(error: unknown): never {
 
 /** @throws EMPTY_BODY */
 async function renderBody({ organization_id }: Scope, body: string): Promise<RenderedBody> {
-  const rendered = await render(body, organization_id)
+  const rendered = await render(body, 'text', organization_id)
   if (isLong(body) && showsNothing(rendered)) throw fieldError('EMPTY_BODY', '/body', EMPTY_BODY)
   return rendered
 }

@@ -7,7 +7,7 @@ import { CONTACT_TOKEN_SCOPES, MESSAGE_DIRECTIONS, TICKET_STATUSES } from '../..
 import { Instant, orNull, TicketCode, Uuid } from '../../base/shapes/answers'
 import { body, IdsInput, oneOf, optional, text } from '../../base/shapes/fields'
 import { Paging, query, queryWord } from '../../base/shapes/query'
-import { said } from '../messages/model'
+import { bodyInput, showsWords } from '../messages/model'
 
 export const NewContactToken = body({
   ttl_seconds: optional(
@@ -70,14 +70,17 @@ export const MyTicketFilter = query({ status: queryWord(TICKET_STATUSES, { code:
 export type MyTicketFilter = typeof MyTicketFilter.static
 
 const written = {
-  body: said.body,
+  body: bodyInput({ description: 'Text, which is shown as it is' }),
   attachment_ids: optional(
     IdsInput({ not_found: 'ATTACHMENT_NOT_FOUND', description: 'Uploads of `POST /my/attachments`' }),
   ),
 }
 
-export const NewMyMessage = body(written)
+/** Customers write text, whatever it looks like. */
+const whole = showsWords('text')
+
+export const NewMyMessage = body(written, { whole })
 export type NewMyMessage = typeof NewMyMessage.static
 
-export const NewMyTicket = body({ subject: text({ min: 1, max: 255 }), ...written })
+export const NewMyTicket = body({ subject: text({ min: 1, max: 255 }), ...written }, { whole })
 export type NewMyTicket = typeof NewMyTicket.static

@@ -13,7 +13,7 @@ import { requireCustomer } from '../../http/request/permissions'
 import type { InSteps } from '../../http/request/steps'
 import { withUrl } from '../attachments/queries'
 import { type ListedRow, messagesOn, oldestFirst } from '../messages/list-messages'
-import { type MessageRow, messageFields } from '../messages/queries'
+import { type MessageRow, messageFields, urlsOf } from '../messages/queries'
 import type { MyMessage, MyTicket, MyTicketFilter } from './model'
 
 export type MyMessages = { data: MyMessage[]; meta: PageMeta }
@@ -237,11 +237,10 @@ function presentMine(organization_id: string, row: MessageRow, mine: boolean): M
   const attachments = row.attachments.map(({ id, filename, content_type, size }) =>
     withUrl(organization_id, { id, filename, content_type, size }),
   )
-  const urlOf = (id: string) => attachments.find((attachment) => attachment.id === id)?.url
   const html = row.channel === 'email' && reply_text !== null ? textToHtml(reply_text) : row.body_html
   return {
     id,
-    body_html: viewHtml(html, urlOf, direction === 'inbound' ? 'wait' : 'as written'),
+    body_html: viewHtml(html, urlsOf(organization_id, row), direction === 'inbound' ? 'wait' : 'as written'),
     direction,
     sender: { name: withoutAddresses(row.sender.name) },
     mine,

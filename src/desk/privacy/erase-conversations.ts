@@ -3,11 +3,11 @@
  * all that belongs to them. Short transactions follow, also after a crash: rows go, and a walk over all events and
  * stored answers finds by the ids what tells of them.
  */
-import { newId } from '../../base/db/columns'
 import type { Scope } from '../../base/scope'
 import { eraseLedgerOf } from './erase-ledger'
 import { eraseAnswers, eraseEvents } from './erase-published'
 import { eraseTickets } from './erase-tickets'
+import { noteErasedIds } from './erasure-notes'
 import { idsOf, isNamedIn } from './traces'
 
 /** Erasures whose events one walk erases. */
@@ -31,11 +31,7 @@ export async function eraseConversations(scope: Scope, ticket_ids: string[]): Pr
 
 /** Notes the ids of tickets that are erased, and of what belongs to them. @returns the id of the note */
 export async function noteErased(scope: Scope, tickets: string[]): Promise<string> {
-  const { sql, organization_id } = scope
-  const [id, ids] = [newId(), [...tickets, ...(await idsOf(scope, tickets))]]
-  await sql`
-    insert into retention_erasures (organization_id, id, ids) values (${organization_id}, ${id}, ${ids}::uuid[])`
-  return id
+  return noteErasedIds(scope, [...tickets, ...(await idsOf(scope, tickets))])
 }
 
 /** Erases the tickets that were noted, in short transactions, and leaves of events and answers about them ids only. */
@@ -53,7 +49,11 @@ export async function finishErasures(scope: Scope): Promise<void> {
     await eraseTickets(scope, noted)
     const isIn = isNamedIn(new Set(ids))
     await eraseAnswers(scope, { isIn, contact_ids: [] })
-    await eraseEvents(scope, { isIn, ids, contact_ids: [], address_like: [] })
+    // Events of a ticket that quotes tell of its last message, too.
+    const about = await sql<{ ticket_id: string }[]>`
+      select distinct ticket_id from messages where organization_id = ${organization_id} and id = any(${ids}::uuid[])`
+    const sought = [...ids, ...about.map(({ ticket_id }) => ticket_id)]
+    await eraseEvents(scope, { isIn, ids: sought, contact_ids: [], address_like: [] })
     await sql`
       delete from retention_erasures
       where organization_id = ${organization_id} and id = any(${rows.map(({ id }) => id)}::uuid[])`

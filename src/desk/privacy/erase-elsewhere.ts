@@ -5,12 +5,10 @@
  */
 
 import { addressKey, ERASED_EMAIL } from '../../base/address/email'
-import { withChangeTime } from '../../base/db/change-time'
 import { ZERO_ID } from '../../base/db/columns'
 import { inTransaction, type Scope } from '../../base/scope'
-import { publish } from '../../delivery/webhooks/publish'
-import { rebuildSearch } from '../search/ticket-document'
-import { type Erased, eraseMessages } from './erase-messages'
+import { type Erased, eraseMessages, tellErased } from './erase-messages'
+import { eraseQuotations } from './erase-quotations'
 import { scrubbed, TELLING_TYPES } from './erase-tickets'
 import { type Traces, walk } from './traces'
 
@@ -20,6 +18,9 @@ const STEP = 2000
 export async function eraseElsewhere(scope: Scope, traces: Traces): Promise<Erased> {
   const erased: Erased = { messages: 0, attachments: 0 }
   await eraseMessagesElsewhere(scope, traces, erased)
+  const { messages, attachments } = await eraseQuotations(scope, () => quotedOf(scope, traces))
+  erased.messages += messages
+  erased.attachments += attachments
   await eraseRecipients(scope, traces)
   await eraseDrafts(scope, traces)
   await eraseTimelines(scope, traces)
@@ -39,6 +40,11 @@ export async function eraseElsewhere(scope: Scope, traces: Traces): Promise<Eras
       ))`)
   }
   return erased
+}
+
+/** The condition on `message_quotes q` for what the person wrote anywhere, and what its tickets said. */
+function quotedOf({ sql }: Scope, { contact_ids, email_keys }: Traces) {
+  return sql`(q.contact_id = any(${contact_ids}::uuid[]) or q.sender_key = any(${email_keys}::text[]))`
 }
 
 type MessageRow = { id: string; ticket_id: string; direction: string | null; sender_email: string | null } & Addressed
@@ -79,22 +85,8 @@ function eraseMessagesElsewhere(scope: Scope, { isAddress }: Traces, erased: Era
 }
 
 async function eraseFromTicket(scope: Scope, ticket_id: string, ids: string[]): Promise<Erased> {
-  const { sql, organization_id } = scope
   const erased = await eraseMessages(scope, ids)
-  const [[ticket], time] = await withChangeTime(
-    sql,
-    sql<{ is_hidden: boolean }[]>`
-      select deleted_at is not null as is_hidden from tickets
-      where organization_id = ${organization_id} and id = ${ticket_id} for no key update`,
-  )
-  await sql`update tickets set updated_at = ${time} where organization_id = ${organization_id} and id = ${ticket_id}`
-  // A hidden ticket is not told of, and has no search document.
-  if (ticket?.is_hidden) return erased
-  await rebuildSearch(scope, ticket_id)
-  await publish(
-    scope,
-    ids.map((id) => ({ type: 'message.erased', data: { id, ticket: { id: ticket_id } } })),
-  )
+  await tellErased(scope, ticket_id, ids)
   return erased
 }
 

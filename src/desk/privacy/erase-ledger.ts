@@ -14,6 +14,7 @@ type Row = {
   from_email: string | null
   envelope_sender: string
   recipients: string[]
+  from_keys: string[]
   storage_key: string | null
 }
 
@@ -28,7 +29,7 @@ export function eraseLedgerOf(scope: Scope, tickets: string[]): Promise<void> {
   const { sql, organization_id } = scope
   return walk(
     (after) => sql<Row[]>`
-      select id, ticket_id, from_email, envelope_sender, recipients, storage_key from inbound_messages
+      select id, ticket_id, from_email, envelope_sender, recipients, from_keys, storage_key from inbound_messages
       where organization_id = ${organization_id} and outcome <> 'pending' and ticket_id = any(${tickets}::uuid[])
         and id > ${after}
       order by id limit ${STEP}`,
@@ -39,11 +40,12 @@ export function eraseLedgerOf(scope: Scope, tickets: string[]): Promise<void> {
 function eraseTaken(scope: Scope, { tickets, isAddress }: Traces): Promise<void> {
   const { sql, organization_id } = scope
   const own = new Set(tickets)
-  const isPersons = ({ ticket_id, from_email, envelope_sender }: Row) =>
-    (ticket_id !== null && own.has(ticket_id)) || isAddress(from_email) || isAddress(envelope_sender)
+  // The sender may be in another field than From.
+  const isPersons = ({ ticket_id, from_email, envelope_sender, from_keys }: Row) =>
+    (ticket_id !== null && own.has(ticket_id)) || [from_email, envelope_sender, ...from_keys].some(isAddress)
   return walk(
     (after) => sql<Row[]>`
-      select id, ticket_id, from_email, envelope_sender, recipients, storage_key from inbound_messages
+      select id, ticket_id, from_email, envelope_sender, recipients, from_keys, storage_key from inbound_messages
       where organization_id = ${organization_id} and outcome <> 'pending' and id > ${after}
       order by id limit ${STEP}`,
     async (rows) => {

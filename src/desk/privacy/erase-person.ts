@@ -16,7 +16,7 @@ import { beginDeed, type Deed, endDeed, erasureOf, lockDeed, runDeed, STEP } fro
 import { requirePersonFree } from '../holds/holds'
 import { ERASED_COLUMNS } from '../tickets/ticket-fields'
 import { deleteContactRow } from './delete-contact-row'
-import { noteErased } from './erase-conversations'
+import { finishErasures, noteErased } from './erase-conversations'
 import { eraseElsewhere } from './erase-elsewhere'
 import { eraseLedger } from './erase-ledger'
 import { eraseAnswers, eraseEvents } from './erase-published'
@@ -80,6 +80,8 @@ export async function eraseAll(scope: Scope, deed: Deed): Promise<Erasure> {
     await eraseEvents(scope, traces, since)
     await inTransaction(scope, (inner) => removeContact(inner, deed, traces, { until, walks: unlinked.walks }))
   }
+  // Events of messages that quoted the person are left.
+  await finishErasures(scope)
   return erasure
 }
 

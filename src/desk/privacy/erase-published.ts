@@ -9,8 +9,8 @@ const STEP = 200
 /** Events that a statement looks at. */
 const LOOK = 5000
 /**
- * Types whose data has no ids but those of its resource, its ticket, its contact and what belongs to them. Others are
- * read to their end.
+ * Types whose data has no ids but those of its resource, its ticket, its contact and what belongs to them, the ticket's
+ * parent, and its newest message, which a merge may have brought. Others are read to their end.
  */
 const ABOUT_ONE = EVENTS.filter(
   (type) =>
@@ -49,7 +49,8 @@ async function findEvents({ sql, organization_id }: Scope, traces: Sought, after
       where organization_id = ${organization_id} and id > ${after} order by id limit ${LOOK}
     ), told as materialized (
       select id, resource_id is null or resource_id = any(${traces.ids}::uuid[]) or ticket_id = any(${traces.ids}::uuid[])
-        or type <> all(${ABOUT_ONE}::text[]) or text like any(${texts}::text[]) as is_found
+        or left(split_part(text, '"last_message":{"id":"', 2), 36) = any(${traces.ids}::text[])
+        or type <> all(${ABOUT_ONE}::text[]) or strpos(text, '"parent":{"id"') > 0 or text like any(${texts}::text[]) as is_found
       from looked_at
     )
     select id, is_found from told

@@ -7,7 +7,9 @@ import { type NewEvent, publish } from '../../delivery/webhooks/publish'
 import { removeDrafts } from '../drafts/remove-drafts'
 import { newDocument, organizationNumber, readForDocuments, rebuildSearch } from '../search/ticket-document'
 import { ERASED_COLUMNS } from '../tickets/ticket-fields'
+import { recount } from '../turn/turn'
 import { type Erased, eraseMessages } from './erase-messages'
+import { eraseQuotations } from './erase-quotations'
 import { broughtFrom, saysAnything, walk, writtenOn } from './traces'
 
 /** Tickets of one transaction. */
@@ -21,9 +23,20 @@ export async function eraseTickets(scope: Scope, tickets: string[]): Promise<Era
   for (let start = 0; start < tickets.length; start += TICKETS) {
     const some = tickets.slice(start, start + TICKETS)
     await eraseMessagesOf(scope, some, erased)
+    const quoted = await eraseQuotations(scope, () => quotedFrom(scope, some))
+    erased.messages += quoted.messages
+    erased.attachments += quoted.attachments
     erased.attachments += await inTransaction(scope, (inner) => eraseRows(inner, some))
   }
   return erased
+}
+
+/** The condition on `message_quotes q` for what was written on the tickets, and what a split has brought to them. */
+function quotedFrom(scope: Scope, tickets: string[]) {
+  const { sql, organization_id } = scope
+  return sql`(q.source_ticket_id = any(${tickets}::uuid[]) or q.source_id = any(array(
+    select id from messages where organization_id = ${organization_id} and ${writtenOn(scope, tickets)}
+  )))`
 }
 
 function eraseMessagesOf(scope: Scope, tickets: string[], erased: Erased): Promise<void> {
@@ -83,6 +96,7 @@ async function eraseRows(scope: Scope, ids: string[]): Promise<number> {
     update tickets set ${sql({ ...ERASED_COLUMNS, updated_at: time, erased_at: time })}
     where organization_id = ${organization_id} and id = any(${ids}::uuid[])
     returning id, deleted_at is not null as is_hidden`
+  await recount(scope, ids)
   const shown = erased.filter(({ is_hidden }) => !is_hidden).map(({ id }) => id)
   await publish(
     scope,
@@ -115,6 +129,7 @@ async function eraseFromMerged(scope: Scope, ids: string[], time: string): Promi
   await sql`
     update tickets set updated_at = ${time}
     where organization_id = ${organization_id} and id = any(${found}::uuid[])`
+  await recount(scope, found)
   // A hidden ticket has no search document.
   for (const { id, is_hidden } of targets) if (!is_hidden) await rebuildSearch(scope, id)
 }

@@ -151,27 +151,30 @@ async function* rulesOf({ sql, organization_id }: Scope, { email_keys }: Traces)
   yield [...rows]
 }
 
-async function* mailOf(scope: Scope, { isAddress, address_like, tickets }: Traces): Steps<PersonMail> {
+async function* mailOf(scope: Scope, { isAddress, address_like, email_keys, tickets }: Traces): Steps<PersonMail> {
   const { sql, organization_id } = scope
   const own = new Set(tickets)
   for await (const { part } of partsOf(scope, 'inbound_messages')) {
-    const rows = await sql<(PersonMail & { ticket_id: string | null })[]>`
+    const rows = await sql<(PersonMail & { ticket_id: string | null; is_from: boolean })[]>`
       select id, ticket_id, received_at, from_name, from_email, envelope_sender, recipients, subject, size, outcome,
-        remote_address, helo, email_message_id
+        remote_address, helo, email_message_id, from_keys && ${email_keys}::text[] as is_from
       from inbound_messages
       where organization_id = ${organization_id} and ${part} and (
         from_email ilike any(${address_like}::text[]) or envelope_sender ilike any(${address_like}::text[])
         or array_to_string(recipients, ' ') ilike any(${address_like}::text[])
+        or from_keys && ${email_keys}::text[]
         or ticket_id in (select unnest(${tickets}::uuid[]))
       )
       order by id`
-    yield rows.filter(
+    const found = rows.filter(
       (row) =>
+        row.is_from ||
         isAddress(row.from_email) ||
         isAddress(row.envelope_sender) ||
         row.recipients.some(isAddress) ||
         (row.ticket_id !== null && own.has(row.ticket_id)),
     )
+    yield found.map(({ is_from: _, ...row }) => row)
   }
   const refused = await sql<PersonMail[]>`
     select id, null as ticket_id, received_at, null as from_name, null as from_email, envelope_sender,

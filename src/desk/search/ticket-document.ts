@@ -8,6 +8,7 @@
  */
 import { LRUCache } from 'lru-cache'
 import { insertRows } from '../../base/db/insert-rows'
+import type { Format } from '../../base/html/formats'
 import { render } from '../../base/html/render'
 import type { Scope } from '../../base/scope'
 import { prefixOf } from './blocks'
@@ -107,8 +108,8 @@ export async function rebuildSearch(scope: Scope, ticket_id: string): Promise<vo
   const { sql, organization_id } = scope
   const [ticket] = await readForDocuments(scope, [ticket_id])
   const builder = await startDocument(await organizationNumber(scope), ticket!)
-  for await (const body of bodiesOf(scope, ticket_id)) {
-    const { text } = await render(body, organization_id)
+  for await (const { body, format } of bodiesOf(scope, ticket_id)) {
+    const { text } = await render(body, format ?? undefined, organization_id)
     if (!(await builder.addText(text))) break
   }
   const { vector, size } = builder.finish()
@@ -125,20 +126,26 @@ function numberOf(code: string): number {
 
 /**
  * The bodies of a ticket's messages, oldest first, a few at a time: other requests get their turn between large ones.
+ * That of an email is its plain text.
  */
-async function* bodiesOf({ sql, organization_id }: Scope, ticket_id: string): AsyncGenerator<string> {
+async function* bodiesOf(
+  { sql, organization_id }: Scope,
+  ticket_id: string,
+): AsyncGenerator<{ body: string; format: Format | null }> {
   for (let after: string | undefined; ; ) {
-    const messages = await sql<{ id: string; body: string; found: number }[]>`
-      select id, body, found from (
-        select id, body, sum(octet_length(body)) over (order by id) - octet_length(body) as before, count(*) over () as found
+    const messages = await sql<{ id: string; body: string; format: Format | null; found: number }[]>`
+      select id, body, format, found from (
+        select id, body, format, sum(octet_length(body)) over (order by id) - octet_length(body) as before,
+          count(*) over () as found
         from (
-          select id, body from messages
+          select id, body, case when channel = 'email' and direction = 'inbound' then 'text' else format end as format
+          from messages
           where organization_id = ${organization_id} and ticket_id = ${ticket_id} ${after ? sql`and id > ${after}` : sql``}
           order by id limit ${BATCH}
         ) next
       ) m
       where before < ${BATCH_BYTES} order by id`
-    for (const { body } of messages) yield body
+    yield* messages
     const last = messages.at(-1)
     if (!last || (messages.length === last.found && last.found < BATCH)) return
     after = last.id

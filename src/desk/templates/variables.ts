@@ -1,5 +1,5 @@
 /** Variables of prepared texts: `{{ticket.code}}` and others. Pure. */
-import { isHtml, textToPre } from '../../base/html/body'
+import type { Format } from '../../base/html/formats'
 import { escapeHtml } from '../../base/html/text'
 
 export const VARIABLES = [
@@ -10,31 +10,29 @@ export const VARIABLES = [
 /** The values of the variables; null, and so empty, for what is absent. */
 export type Values = Record<(typeof VARIABLES)[number], string | null>
 
+/** The variables of the name that stands in From. */
+export const FROM_VARIABLES = ['user.name', 'mailbox.name', 'organization.name'] as const
+
 const VARIABLE = /\{\{([^{}]*)\}\}/g
 
 /** The words for a text that names another variable. */
-export const UNKNOWN_VARIABLE = `must name no variables but ${VARIABLES.map((name) => `{{${name}}}`).join(', ')}`
+export function unknownVariable(known: readonly string[] = VARIABLES): string {
+  return `must name no variables but ${known.map((name) => `{{${name}}}`).join(', ')}`
+}
 
-/** True when a text names no variable that is unknown. */
-export function hasKnownVariables(template: string): boolean {
-  return [...template.matchAll(VARIABLE)].every(([, name]) => isVariable(name!.trim()))
+/** Tells texts that name no variable but those that are known. */
+export function namesOnly(known: readonly string[]): (template: string) => boolean {
+  return (template) => [...template.matchAll(VARIABLE)].every(([, name]) => known.includes(name!.trim()))
 }
 
 /**
  * Puts values in the place of variables, once: a value that names a variable stays as it is. In HTML they are escaped.
- * A text that a value would turn into HTML becomes HTML that shows it as text.
  */
-export function expand(template: string, values: Values): string {
-  const is_html = isHtml(template)
-  const expanded = template.replace(VARIABLE, (written, inner: string) => {
+export function expand(template: string, values: { [name: string]: string | null }, format: Format): string {
+  return template.replace(VARIABLE, (written, inner: string) => {
     const name = inner.trim()
-    if (!isVariable(name)) return written
+    if (!Object.hasOwn(values, name)) return written
     const value = values[name] ?? ''
-    return is_html ? escapeHtml(value).replaceAll("'", '&#39;') : value
+    return format === 'html' ? escapeHtml(value).replaceAll("'", '&#39;') : value
   })
-  return is_html || !isHtml(expanded) ? expanded : textToPre(expanded)
-}
-
-function isVariable(name: string): name is keyof Values {
-  return VARIABLES.some((known) => known === name)
 }

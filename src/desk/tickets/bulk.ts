@@ -72,7 +72,7 @@ async function choose(
   if (ids) return { chosen: await withCodes(scope, ids), next_cursor: null }
   const given = readConditions(filter!)
   wordsOfFilter(scope.organization_id, given.custom, '/filter/custom/')
-  const conditions = withReader(scope, { ...given, per_page: MOST, cursor }, '/filter/assignee_id')
+  const conditions = withReader(scope, { ...given, per_page: MOST, cursor }, (name) => `/filter/${name}`)
   const { data, meta } = await listTickets({ ...scope, ...scope.reading }, conditions).catch((error: unknown) => {
     if (cursor === undefined || !(error instanceof ApiError) || error.code !== 'VALIDATION_ERROR') throw error
     throw fieldError('VALIDATION_ERROR', '/cursor', 'must be a next_cursor of this filter')

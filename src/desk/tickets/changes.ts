@@ -28,12 +28,29 @@ export function changesOf(before: Ticket, after: Ticket): Changes {
 /** Timeline entries: one for each field; one for all labels that were added, one for all that were removed. */
 export function activityOf(before: Ticket, after: Ticket, { labels: _, ...changes }: Changes): ActivityEntry[] {
   const { added, removed } = labelChanges(before, after)
-  const entries = Object.entries(changes).map(
-    ([field, change]): ActivityEntry => ({ type: 'changed', data: { field, ...change } }),
+  const entries = Object.entries(changes).flatMap(([field, change]): ActivityEntry[] =>
+    field === 'snoozed_until' ? sleepOf(after) : [{ type: 'changed', data: { field, ...told(field, change) } }],
   )
   if (added.length > 0) entries.push({ type: 'labels_added', data: { labels: added } })
   if (removed.length > 0) entries.push({ type: 'labels_removed', data: { labels: removed } })
   return entries
+}
+
+/** Gives the entry of a ticket that sleeps or wakes. A status other than open needs none: it ends the sleep. */
+function sleepOf({ snoozed_until, status }: Ticket): ActivityEntry[] {
+  if (snoozed_until !== null) return [{ type: 'snoozed', data: { until: snoozed_until } }]
+  return status === 'open' ? [{ type: 'woken', data: {} }] : []
+}
+
+/** Leaves out what another ticket says: its subject may be erased. */
+function told(field: string, { from, to }: { from: unknown; to: unknown }) {
+  return field === 'parent'
+    ? { from: withoutSubject(from as Ticket['parent']), to: withoutSubject(to as Ticket['parent']) }
+    : { from, to }
+}
+
+function withoutSubject(parent: Ticket['parent']) {
+  return parent && { id: parent.id, code: parent.code }
 }
 
 /** One `ticket.updated` for all changes, then the events of the assignment and of the status. */

@@ -3,15 +3,20 @@ import { requireFree } from '../../base/external-ids'
 import { inTransaction, type Scope, together } from '../../base/scope'
 import { asIds } from '../../base/shapes/ids'
 import { publish } from '../../delivery/webhooks/publish'
+import { isPerson } from '../../http/request/permissions'
 import { requireMayUnlabel, requireNoHold } from '../holds/holds'
+import { handOverPictures } from '../messages/keep-pictures'
+import { readMark } from '../read-marks/unread'
 import { rebuildSearch } from '../search/ticket-document'
 import { recordActivity } from '../timeline/activity'
 import { stopTimersOfTicket } from '../timers/commands'
+import { waitingSince } from '../turn/shown-turn'
 import { activityOf, changesOf, eventsOf, labelChanges } from './changes'
 import type { Ticket } from './model'
 import { lockTicket } from './queries'
 import { resolveUpdate, type TicketUpdate } from './references'
 import { fields, present, type TicketRow, withNames } from './row'
+import { setWake } from './snooze'
 import { columnsOf } from './ticket-fields'
 import { lockContacts } from './write-tickets'
 
@@ -40,7 +45,10 @@ export function changeTicket(
     if (Object.keys(changes).length === 0) return { ticket: before, is_changed: false }
     await requireMayUnlabel(scope, labelChanges(before, wanted).removed)
     if (changes.external_id) await requireFree(scope, 'tickets', wanted.external_id, id)
-    const after = { ...wanted, updated_at: await writeTicket(scope, before, wanted, locked_at) }
+    const written = await writeTicket(scope, before, wanted, locked_at)
+    // Without a mark it depends on the assignee.
+    const after = { ...wanted, ...(changes.assignee && isPerson(scope) && (await readMark(scope, id))), ...written }
+    if (changes.snoozed_until) await setWake(scope, id, after.snoozed_until)
     if (changes.subject) await rebuildSearch(scope, id)
     await recordActivity(scope, id, activityOf(before, after, changes))
     await publish(scope, eventsOf(before, after, changes))
@@ -62,6 +70,7 @@ export async function deleteTicket(scope: Scope, id: string): Promise<void> {
     const ids = [...merged.map((source) => source.id), id]
     await requireNoHold(scope, ids)
     await stopTimersOfTicket(scope, id)
+    await handOverPictures(scope, sql`m.ticket_id = any(${ids}::uuid[])`)
     await sql`
       with search as (
         delete from ticket_search where organization_id = ${organization_id} and ticket_id = any(${ids}::uuid[])
@@ -93,22 +102,28 @@ async function lockMergedInto(scope: Scope, id: string): Promise<TicketRow[]> {
  * Writes labels and ticket. By several statements: the trigger that counts a changed status must find the labels as
  * they stay.
  * @param locked_at is the time of the change
- * @returns it as answers show it
+ * @returns what follows, as answers show it
  */
-async function writeTicket(scope: Scope, before: Ticket, after: Ticket, locked_at: string): Promise<string> {
+async function writeTicket(scope: Scope, before: Ticket, after: Ticket, locked_at: string): Promise<Following> {
   const { sql, organization_id } = scope
   const { added, removed } = labelChanges(before, after)
   const labels = added.map((label) => ({ organization_id, ticket_id: after.id, label_id: label.id }))
+  const { parent_id, ...columns } = columnsOf(organization_id, after)
+  // A parent that was merged is shown as its target, and stays the one that was given.
+  const parent = before.parent?.id === after.parent?.id ? {} : { parent_id }
   const [, , [row]] = await together([
     removed.length > 0 && removeLabels(scope, after.id, removed),
     insertRows(sql, 'ticket_labels', labels),
-    sql<{ updated_at: string }[]>`
-      update tickets set ${sql({ ...columnsOf(organization_id, after), updated_at: locked_at })}
-      where organization_id = ${organization_id} and id = ${after.id}
-      returning updated_at`,
+    sql<Following[]>`
+      update tickets t set ${sql({ ...columns, ...parent, updated_at: locked_at })}
+      where t.organization_id = ${organization_id} and t.id = ${after.id}
+      returning t.updated_at, ${waitingSince(sql)} as waiting_since`,
   ])
-  return row!.updated_at
+  return row!
 }
+
+/** Fields that follow from a change of others. */
+type Following = Pick<Ticket, 'updated_at' | 'waiting_since'>
 
 async function removeLabels({ sql, organization_id }: Scope, id: string, labels: { id: string }[]): Promise<void> {
   await sql`

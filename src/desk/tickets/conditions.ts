@@ -7,7 +7,7 @@ import { TICKET_PRIORITIES, TICKET_STATUSES } from '../../base/db/schema'
 import type { Fragment } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
 import { externalIdFilter, externalIdInput } from '../../base/shapes/external-id'
-import { flag, oneOf, optional, text } from '../../base/shapes/fields'
+import { flag, instantInput, optional, someOf, text } from '../../base/shapes/fields'
 import { firstIdAt, isUuid } from '../../base/shapes/ids'
 import { propertyOf } from '../../base/shapes/property-of'
 import {
@@ -18,77 +18,46 @@ import {
   queryInstant,
   queryMember,
   queryText,
-  queryWord,
+  queryWords,
 } from '../../base/shapes/query'
 import { timeOf } from '../../base/shapes/time'
 import { hasWords, wordsOfFilter } from '../custom/custom-words'
-import type { CustomFilter } from '../custom/model'
-import type { TallyKind } from '../tallies/tallies'
-
-type Asks = 'row' | 'id' | 'labels' | 'words'
-
-/** A condition of the list. Beside others it holds as well. */
-type Condition<Query extends TSchema> = {
-  /** As a parameter of a URL, and as views keep it. */
-  query: Query
-  /** As a field of a body. */
-  body: TSchema
-  /** Reads what a body has. Without it the value is the same as that of the parameter. */
-  read?(given: string): Static<Query> | undefined
-  /** Writes it as SQL that begins with `and`, on `tickets t`, whose id is given. */
-  sql(scope: Scope, value: Static<Query>, id: Fragment): Fragment
-  /** The part that the SQL looks at: the row of the ticket, its id alone, its labels, or its search document. */
-  asks: Asks
-  /**
-   * Gives lists of facets of the search document (`desk/search/words.ts`): the ticket has one of each list.
-   * @returns undefined for a value that is no facet
-   */
-  words(scope: Scope, value: Static<Query>): string[][] | Promise<string[][]> | undefined
-  /** The number of its tickets. */
-  counted: Counted<Static<Query>>
-}
-
-/**
- * How the number of tickets is kept: for the condition alone or beside a status, for priority and assignee together, or
- * for times together. `beside any` of them is the status. At most one ticket has an external id. `null`: it is counted.
- */
-type Counted<Value> =
-  | 'beside any'
-  | 'by priority and assignee'
-  | 'by time'
-  | 'by merge'
-  | 'at most one'
-  | null
-  | { kind: TallyKind; keys(value: Value, organization_id: string): string[][] }
-
-function condition<Query extends TSchema>(entry: Condition<Query>): Condition<Query> {
-  return entry
-}
+import { type CustomFilter, CustomFilterValue } from '../custom/model'
+import { isUnread } from '../read-marks/unread'
+import {
+  type Asks,
+  type Condition,
+  condition,
+  hasDraft,
+  inPriority,
+  inStatus,
+  isLabelled,
+  isWaiting,
+  labelsThatExist,
+} from './condition'
 
 const idInput = text({ max: 36, rule: isUuid, fault: 'must be a UUID' })
-const instantInput = text({
-  max: 64,
-  rule: (value) => timeOf(value.trim()) !== undefined,
-  fault: 'must be a time with offset, such as 2026-01-31T09:00:00Z',
-})
 const noWord = () => undefined
+const wordsIn = <Word>(given: Word | Word[]): Word[] => [...new Set([given].flat() as Word[])]
 
 /** In the order of the documentation. */
 export const CONDITIONS = {
   status: condition({
-    query: queryWord(TICKET_STATUSES, { code: 'INVALID_STATUS' }),
-    body: optional(oneOf(TICKET_STATUSES, { code: 'INVALID_STATUS' })),
-    sql: ({ sql }, status) => sql`and t.status = ${status}`,
+    query: queryWords(TICKET_STATUSES, { code: 'INVALID_STATUS' }),
+    body: optional(someOf(TICKET_STATUSES, { code: 'INVALID_STATUS' })),
+    read: wordsIn,
+    sql: ({ sql }, statuses) => sql`and ${inStatus(sql, statuses)}`,
     asks: 'row',
-    words: (_, status) => [[status]],
+    words: (_, statuses) => [statuses],
     counted: 'beside any',
   }),
   priority: condition({
-    query: queryWord(TICKET_PRIORITIES, { code: 'INVALID_PRIORITY' }),
-    body: optional(oneOf(TICKET_PRIORITIES, { code: 'INVALID_PRIORITY' })),
-    sql: ({ sql }, priority) => sql`and ticket_rank(t.priority) = ${TICKET_PRIORITIES.indexOf(priority) + 1}`,
+    query: queryWords(TICKET_PRIORITIES, { code: 'INVALID_PRIORITY' }),
+    body: optional(someOf(TICKET_PRIORITIES, { code: 'INVALID_PRIORITY' })),
+    read: wordsIn,
+    sql: ({ sql }, priorities) => sql`and ${inPriority(sql, priorities)}`,
     asks: 'row',
-    words: (_, priority) => [[priority]],
+    words: (_, priorities) => [priorities],
     counted: 'by priority and assignee',
   }),
   assignee_id: condition({
@@ -125,7 +94,7 @@ export const CONDITIONS = {
         description: 'Any of them',
       }),
     ),
-    sql: isLabelled,
+    sql: (scope, ids, id) => scope.sql`and ${isLabelled(scope, ids, id)}`,
     asks: 'labels',
     words: (scope, ids) => (ids.length === 1 ? labelsThatExist(scope, ids) : undefined),
     counted: { kind: 'tickets_of_label', keys: (ids) => [ids] },
@@ -150,6 +119,19 @@ export const CONDITIONS = {
     words: noWord,
     counted: 'at most one',
   }),
+  parent_id: condition({
+    query: queryId({ description: 'Tickets with this parent' }),
+    body: optional(idInput),
+    sql: ({ sql, organization_id }, id) => sql`
+      and t.parent_id = any(array(
+        select p.id from tickets p
+        where p.organization_id = ${organization_id} and p.deleted_at is null
+          and (p.merged_into_id = ${id} or (p.id = ${id} and p.merged_into_id is null))
+      ))`,
+    asks: 'row',
+    words: noWord,
+    counted: null,
+  }),
   merged: condition({
     query: queryFlag({ description: 'Whether it was merged into another ticket' }),
     body: optional(flag()),
@@ -158,16 +140,62 @@ export const CONDITIONS = {
     words: noWord,
     counted: 'by merge',
   }),
+  snoozed: condition({
+    query: queryFlag({ description: 'Whether it is pending until a moment' }),
+    body: optional(flag()),
+    sql: ({ sql }, snoozed) =>
+      snoozed
+        ? sql`and t.status = 'pending' and t.snoozed_until is not null`
+        : sql`and (t.status <> 'pending' or t.snoozed_until is null)`,
+    asks: 'row',
+    words: noWord,
+    counted: null,
+  }),
+  mailbox_id: condition({
+    query: queryId({ description: 'Tickets of this mailbox' }),
+    body: optional(idInput),
+    sql: ({ sql }, id) => sql`and t.mailbox_id = ${id}`,
+    asks: 'row',
+    words: noWord,
+    counted: null,
+  }),
+  waiting: condition({
+    query: queryFlag({ description: 'Whether a customer waits for an answer' }),
+    body: optional(flag()),
+    sql: ({ sql }, waiting) => sql`and ${isWaiting(sql, waiting)}`,
+    asks: 'row',
+    words: noWord,
+    counted: null,
+  }),
+  has_draft: condition({
+    query: queryFlag({ description: 'Whether somebody has begun an answer or a note. A key needs `drafts:read`' }),
+    body: optional(flag()),
+    sql: (scope, has_draft, id) => scope.sql`and ${hasDraft(scope, has_draft, id)}`,
+    asks: 'row',
+    words: noWord,
+    counted: null,
+  }),
+  unread: condition({
+    query: queryFlag({ description: 'Whether the caller, a person, has something to read there' }),
+    body: optional(flag()),
+    sql: (scope, unread, id) =>
+      unread ? scope.sql`and ${isUnread(scope, id)}` : scope.sql`and not ${isUnread(scope, id)}`,
+    asks: 'row',
+    words: noWord,
+    counted: null,
+  }),
   custom: condition({
     // `queryWithCustom` gathers it of the parameters `custom.<key>`.
     query: optional(Type.Unsafe<CustomFilter>({})),
     body: optional(
-      Type.Record(Type.String(), Type.String({ fault: 'must be text' }), {
+      Type.Record(Type.String(), CustomFilterValue, {
         minProperties: 1,
-        fault: 'must be an object with at least one text',
-        description: 'As `custom.<key>` of the list',
+        fault: 'must be an object with at least one field',
+        description: 'As `custom.<key>` of the list, with the values of JSON',
       }),
     ),
+    read: (given: Record<string, string | number | boolean>) =>
+      Object.fromEntries(Object.entries(given).map(([key, value]) => [key, String(value)])),
     sql: ({ sql, organization_id }, custom) =>
       hasWords(sql, sql`t.custom_words`, wordsOfFilter(organization_id, custom)),
     asks: 'row',
@@ -177,7 +205,7 @@ export const CONDITIONS = {
   // Times of creation are bounds of ids: every index on (organization_id, X, id) serves them.
   created_after: condition({
     query: queryInstant({ description: 'Exclusive' }),
-    body: optional(instantInput),
+    body: optional(instantInput()),
     read: timeOf,
     sql: ({ sql }, time_ms, id) => sql`and ${id} >= ${firstIdAt(time_ms + 1)}`,
     asks: 'id',
@@ -186,7 +214,7 @@ export const CONDITIONS = {
   }),
   created_before: condition({
     query: queryInstant({ description: 'Exclusive' }),
-    body: optional(instantInput),
+    body: optional(instantInput()),
     read: timeOf,
     sql: ({ sql }, time_ms, id) => sql`and ${id} < ${firstIdAt(time_ms)}`,
     asks: 'id',
@@ -223,7 +251,7 @@ export function givenOf(conditions: TicketConditions) {
 export function readConditions(given: Record<string, unknown>): TicketConditions {
   const values = Object.entries(given).map(([name, value]) => {
     const { read } = CONDITIONS[name as ConditionName] as Condition<TSchema>
-    return [name, read ? read(value as string) : value]
+    return [name, read ? read(value as never) : value]
   })
   return Object.fromEntries(values)
 }
@@ -241,23 +269,4 @@ export function filters(scope: Scope, id: Fragment, conditions: Conditions, ...a
       const found = entry.asks === 'words' ? conditions.found : undefined
       return sql`${all} ${found ?? entry.sql(scope, value, id)}`
     }, sql``)
-}
-
-/**
- * The condition of labels as a scalar, which the planner cannot turn into a join: a walk asks each ticket for its
- * labels. With `coalesce` the labels are compared one by one: an index that is searched for 50 labels took 40 us for
- * each ticket.
- */
-function isLabelled({ sql, organization_id }: Scope, label_ids: string[], id: Fragment): Fragment {
-  return sql`and (
-    select true from ticket_labels where organization_id = ${organization_id} and ticket_id = ${id}
-      and coalesce(label_id, label_id) = any(${label_ids}::uuid[]) limit 1
-  )`
-}
-
-/** The word of a label stays in documents when the label is deleted. */
-async function labelsThatExist({ sql, organization_id }: Scope, ids: string[]): Promise<string[][]> {
-  const labels = await sql<{ id: string }[]>`
-    select id from labels where organization_id = ${organization_id} and id = any(${ids}::uuid[])`
-  return [labels.map(({ id }) => id)]
 }

@@ -6,6 +6,7 @@
 import type { Connection } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
 import { fold } from '../tallies/fold-changes'
+import { inStatus } from './condition'
 import { CONDITIONS, type TicketConditions } from './conditions'
 
 /** SQL for the number of tickets that match, as a scalar expression; it knows status, priority and assignee. */
@@ -13,8 +14,8 @@ export function countOf(scope: Scope, { status, priority, assignee_id }: TicketC
   const { sql, organization_id } = scope
   const matching = () => sql`
     organization_id = ${organization_id}
-    ${status ? sql`and status = ${status}` : sql``}
-    ${priority ? sql`and priority = ${priority}` : sql``}
+    ${status ? sql`and ${inStatus(sql, status)}` : sql``}
+    ${priority ? sql`and priority = any(${priority}::text[])` : sql``}
     ${assignee_id ? CONDITIONS.assignee_id.sql(scope, assignee_id, sql``) : sql``}`
   return sql`(
     select coalesce(sum(n), 0)::bigint from (

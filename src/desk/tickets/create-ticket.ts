@@ -10,19 +10,23 @@ import { ApiError, unknownIds } from '../../base/errors'
 import { requireFree } from '../../base/external-ids'
 import { gathered } from '../../base/flow/gather'
 import { turns } from '../../base/flow/turns'
-import { type RenderedBody, showsNothing } from '../../base/html/body'
-import { render } from '../../base/html/render'
 import { inTransaction, type Scope, together } from '../../base/scope'
 import { asIds } from '../../base/shapes/ids'
 import { currentTraceparent } from '../../base/tracing/trace'
 import { type NewEvent, publishEach, type Subscriber } from '../../delivery/webhooks/publish'
+import { permits, personId } from '../../http/request/permissions'
 import type { Custom } from '../custom/model'
 import { changedCustom } from '../custom/values'
 import { createdEvent } from '../messages/commands'
 import type { DraftWithId } from '../messages/draft'
 import { showNew } from '../messages/insert-messages'
 import type { Message } from '../messages/model'
+import { placePictures } from '../messages/pictures'
+import { getWritten } from '../messages/queries'
+import { type WrittenText, withHeld } from '../messages/written-text'
+import { newTurn } from '../turn/shown-turn'
 import { numberTaken, takeNumbers, takeNumbersInside } from './code'
+import { type Body, draftOf, renderDescription } from './description'
 import type { NewTicket, Ticket } from './model'
 import { getTicketSummary } from './queries'
 import { findReferences, type NewTicketReferences } from './references'
@@ -38,7 +42,8 @@ const SHARED_MOST_CHARACTERS = 20_000
  */
 const WAITING_MOST = 3
 
-type Body = RenderedBody & { body: string }
+/** A description that is rendered, and whose pictures are stored. */
+type Described = { text: WrittenText | undefined }
 
 /** A ticket that was asked for. */
 type Request = {
@@ -70,13 +75,15 @@ type Outcome = ApiError | Created | null
 
 /**
  * Creates a ticket with its description as the first message.
+ * @param described the description, when the caller has begun a transaction: its pictures are stored before that
  * @throws INVALID_CUSTOM, CONTACT_NOT_FOUND, USER_NOT_FOUND, LABEL_NOT_FOUND
  */
-export async function createTicket(scope: Scope, input: NewTicket): Promise<Ticket> {
+export async function createTicket(scope: Scope, input: NewTicket, described?: Described): Promise<Ticket> {
   // The id is made before the transaction begins, so that the time of creation is not after that of the last change.
   const custom = changedCustom({}, input.custom)
-  const body = await bodyOf(input.description, scope.organization_id)
-  const request = { scope, id: newId(), input, custom, body, traceparent: currentTraceparent() }
+  const body = described ? described.text : await renderDescription(scope, input)
+  const request: Request = { scope, id: newId(), input, custom, body, traceparent: currentTraceparent() }
+  if (body?.body_html.includes('<img ')) return writeWithPictures(request, body)
   const writeNow = () => inTransaction(scope, (scope) => writeAlone(scope, request))
   const is_long = (request.body?.body.length ?? 0) > SHARED_MOST_CHARACTERS
   // The lock of an external id is not waited for together with others.
@@ -85,6 +92,15 @@ export async function createTicket(scope: Scope, input: NewTicket): Promise<Tick
   const outcome = await writeShared(request)
   if (outcome instanceof ApiError) throw outcome
   return outcome ? show(scope, outcome) : waitTurn(writeNow, scope.organization_id)
+}
+
+/** Writes a ticket whose description shows images: uploads among them become files of the first message. */
+function writeWithPictures({ scope, ...request }: Request, text: WrittenText): Promise<Ticket> {
+  const write = async (scope: Scope) => {
+    const { body, body_html, uploads } = await placePictures(scope, { ...text, ticket_id: request.id, source: 'team' })
+    return writeAlone(scope, { ...request, scope, body: { ...text, body, body_html, attachment_ids: uploads } })
+  }
+  return withHeld(scope, text.held, () => inTransaction(scope, write), '/description')
 }
 
 const waitTurn = turns(WAITING_MOST)
@@ -164,24 +180,35 @@ async function giveNumbers({ organization_id }: Scope, requests: Request[], take
 /** @returns null for a ticket that names a row which is not locked */
 function ticketOf(request: Request, found: NewTicketReferences, locked: Locked, is_shared: boolean): Created | null {
   const { scope, id, number, traceparent, body, input, custom } = request
-  const { prefix, organization_number, subscribers, contact, company, assignee, labels } = found
+  const { prefix, organization_number, subscribers, contact, company, assignee, mailbox, labels, parent } = found
   const company_id = locked.contacts.get(contact.id)
   if (company_id === undefined || labels.some((label) => !locked.labels.has(label.id))) return null
   const { organization_id, actor } = scope
   const code = `${prefix}-${number}`
   const updated_at = changedAt(locked.locked_at, id)
-  const fields = newFields(input, { contact, company, assignee, labels, custom })
+  const fields = newFields(input, { contact, company, assignee, mailbox, labels, parent, custom })
   const times = { created_at: toInstant(timeOfId(id)), updated_at: toInstant(updated_at) }
   const first = body && draftOf(body, contact)
+  const turn = newTurn(first, permits(scope, 'drafts:read') ? 0 : null)
+  const marks = { unread: isUnread(scope, assignee, first), read_to: null }
   const is_same = company_id === (company?.id ?? null)
   return {
     ...{ scope, id, number: number!, code, updated_at, organization_number, actor, first, subscribers, traceparent },
     fields: is_same ? fields : { ...fields, company: company_id ? { id: company_id } : null },
     audit_row: is_shared ? scope.alongside?.entry() : undefined,
     // In the order of `present`, so that both have one tag.
-    shown: is_same ? { id, code, ...fields, merged_into: null, split_from: null, ...times } : undefined,
+    shown: is_same
+      ? { id, code, ...fields, merged_into: null, split_from: null, ...turn, ...marks, ...times }
+      : undefined,
     message: first && showNew({ organization_id, draft: first }),
   }
+}
+
+/** Tells if a new ticket is unread by its caller. @returns null for one who reads nothing, such as an API key */
+function isUnread(scope: Scope, assignee: Ticket['assignee'], first: DraftWithId | undefined): boolean | null {
+  const reader_id = personId(scope)
+  if (reader_id === null) return null
+  return first !== undefined && first.author_id !== reader_id && (assignee?.id ?? reader_id) === reader_id
 }
 
 /** The ticket as answers show it. */
@@ -191,14 +218,21 @@ async function show(scope: Scope, { id, shown }: Created): Promise<Ticket> {
 
 /** Publishes the events of new tickets, which were sent to the database before. */
 async function publishNew(shared: Scope, tickets: Created[]): Promise<void> {
-  const shown = await together(tickets.map((ticket) => show(shared, ticket)))
+  const [shown, read] = await together([
+    together(tickets.map((ticket) => show(shared, ticket))),
+    // The others are as they were written.
+    getWritten(
+      shared,
+      tickets.flatMap(({ first }) => (first?.attachment_ids?.length ? first : [])),
+    ),
+  ])
   await publishEach(
     shared,
     tickets.map(({ message, subscribers, traceparent }, index) => {
       const ticket = shown[index]!
       const events: NewEvent[] = [{ type: 'ticket.created', data: ticket }]
       if (ticket.assignee) events.push({ type: 'ticket.assigned', data: ticket })
-      if (message) events.push(createdEvent(message, ticket))
+      if (message) events.push(createdEvent(read.get(message.id) ?? message, ticket))
       return { events, subscribers, traceparent }
     }),
   )
@@ -238,23 +272,4 @@ async function lockLabels(
     where organization_id = ${organization_id} and id ${isOneOf(sql, ids)}
     for key share skip locked`
   return labels.map(({ id }) => id)
-}
-
-/** @returns undefined for a description without text */
-async function bodyOf(description: string | undefined, organization_id: string): Promise<Body | undefined> {
-  if (!description) return undefined
-  const rendered = await render(description, organization_id)
-  return showsNothing(rendered) ? undefined : { body: description, ...rendered }
-}
-
-/** The description as a message of the contact, for which no email is sent. */
-function draftOf(body: Body, contact: NewTicketReferences['contact']): DraftWithId {
-  return {
-    id: newId(),
-    ...body,
-    is_internal: false,
-    direction: 'inbound',
-    sender_name: contact.name,
-    sender_email: contact.email,
-  }
 }

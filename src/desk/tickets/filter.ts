@@ -2,48 +2,20 @@
 import type { Fragment } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
 import { type Conditions, filters } from './conditions'
-import type { TicketSort } from './model'
+import { type Order, orderOf, type TicketSort } from './order'
 
 export type Selection = {
   /** `from tickets t where …`: all that match. More conditions may follow. */
   matching: Fragment
-  /** The ticket's id as a column. */
-  id: Fragment
-  /** The column of the order: another one, or `id` itself. Ties are broken by id in the same direction. */
-  sort_key: Fragment
 } & Order
-
-export type Order = { by: 'id' | 'updated_at' | 'rank'; direction: 'asc' | 'desc' }
-
-/** The column of each sort. An id begins with the time of its creation. */
-const SORTS: Record<TicketSort, Order> = {
-  created_at: { by: 'id', direction: 'asc' },
-  '-created_at': { by: 'id', direction: 'desc' },
-  updated_at: { by: 'updated_at', direction: 'asc' },
-  '-updated_at': { by: 'updated_at', direction: 'desc' },
-  priority: { by: 'rank', direction: 'asc' },
-  '-priority': { by: 'rank', direction: 'desc' },
-}
 
 /** Writes conditions and order as SQL. */
 export function selection(scope: Scope, conditions: Conditions, sort?: TicketSort): Selection {
   const { sql, organization_id } = scope
-  const id = sql`t.id`
-  const { by, direction } = sortOf(sort)
   const matching = sql`
     from tickets t where t.organization_id = ${organization_id} and t.deleted_at is null
-    ${filters(scope, id, conditions)}`
-  return { matching, id, sort_key: keyOf(scope, id, by), by, direction }
-}
-
-/** The order of a list, newest first unless it has a sort. */
-function sortOf(sort: TicketSort = '-created_at'): Order {
-  return SORTS[sort]
-}
-
-/** SQL for what a list is sorted by, on `tickets t`. @param id its id */
-export function keyOf({ sql }: Scope, id: Fragment, by: Order['by']): Fragment {
-  return { id, updated_at: sql`t.updated_at`, rank: sql`ticket_rank(t.priority)` }[by]
+    ${filters(scope, sql`t.id`, conditions)}`
+  return { matching, ...orderOf(sort) }
 }
 
 /**

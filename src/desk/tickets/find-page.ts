@@ -3,23 +3,23 @@
  * the page, however many tickets match; only the ids of the page are joined then.
  */
 import { TICKET_STATUSES } from '../../base/db/schema'
-import type { Fragment, Sql } from '../../base/db/transact'
+import { LAST_ID } from '../../base/db/schema/ticket-order'
+import type { Fragment } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
 import type { PagedList } from '../../base/shapes/page'
-import { exactTime } from '../../base/shapes/settled'
 import type { Sorting } from '../../base/shapes/sorting'
+import { partsOfUnread } from '../read-marks/unread'
 import { talliesOf, tally } from '../tallies/tallies'
+import { inStatus, rankOf } from './condition'
 import { type Conditions, filters, givenOf } from './conditions'
-import { keyOf, type Order, ofEachLabel, type Selection } from './filter'
+import { ofEachLabel, type Selection } from './filter'
 import type { TicketFilter } from './model'
+import { columnsOfPlace, columnsToSort, keyOf, type SortedRow, sorting } from './order'
 import type { TicketRow } from './row'
+import { COUNTED_MOST } from './total'
 
 /** A row of a page. A page that is counted has the number of tickets on all pages in each row. */
-export type ListRow = TicketRow & {
-  total: number
-  /** `updated_at` with all its digits, in a list that is sorted by it. */
-  changed_at: string
-}
+export type ListRow = TicketRow & SortedRow & { total: number }
 
 export type Range = Parameters<PagedList<ListRow, { total: number }>['rows']>[0]
 
@@ -61,29 +61,33 @@ const WALKED_MOST = 20_000
 const GLANCED_MOST = 2000
 /** A page that comes after so many tickets is found by the days of creation, or from the nearer end. */
 export const FAR = 2000
-const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
 /** The way to a page of a list without a search. */
 export async function wayToPage(scope: Scope, filter: TicketFilter & Conditions, selected: Selection): Promise<Way> {
-  const { label_ids, contact_id, company_id, assignee_id, status } = filter
+  const { label_ids } = filter
   const names = givenOf(filter).map(({ name }) => name)
   const is_by_id = selected.by === 'id'
   if (is_by_id && label_ids?.length === 1 && names.every((name) => name === 'label_ids' || name === 'status')) {
     return mergeLabels(scope, filter, selected, label_ids)
   }
   if (label_ids && (await areFew(scope, label_ids))) return sortLabels(scope, filter, selected, label_ids)
-  if (!is_by_id && names.length > 0) return nearOrSorted(scope, selected, ofTickets(scope, filter, selected))
-  const is_merged = is_by_id && assignee_id && !status && !contact_id && !company_id
-  return is_merged ? mergeStatuses(scope, selected) : inOrder(scope, filter, selected)
+  if (filter.unread !== undefined) return nearOrSorted(scope, selected, ofUnread(scope, filter, filter.unread))
+  // Few tickets may have it, and the first of them may be anywhere in any order.
+  const is_rare = filter.waiting || filter.has_draft
+  if (names.length > 0 && (!is_by_id || is_rare)) {
+    return nearOrSorted(scope, selected, ofTickets(scope, filter, selected))
+  }
+  return inOrder(scope, filter, selected)
 }
 
 /** For an index that has the order: its first entries are the page. */
 function inOrder(scope: Scope, filter: TicketFilter & Conditions, selected: Selection): Way {
   const { sql } = scope
-  const { matching, id, sort_key } = selected
+  const { matching } = selected
+  const parts = partsOf(scope, filter, selected)
   const is_by_day = selected.by === 'id' && givenOf(filter).every(({ name }) => name === 'status')
   return {
-    sort: sorting(sql, selected, sort_key, id),
+    sort: sorting(sql, selected),
     is_walk: !is_by_day,
     find: (range) => ({
       tables:
@@ -92,7 +96,9 @@ function inOrder(scope: Scope, filter: TicketFilter & Conditions, selected: Sele
               select t.id ${matching} and t.id ${sql.unsafe(selected.direction === 'asc' ? '>=' : '<')} (select bound from day)
               ${range.order} ${sql.unsafe(`limit ${range.limit}`)} offset ${range.offset} - (select before from day)
             )`
-          : sql`page as materialized (select t.id ${matching} ${range.slice})`,
+          : parts
+            ? mergeParts(scope, selected, parts, range)
+            : sql`page as materialized (select t.id ${matching} ${range.slice})`,
     }),
   }
 }
@@ -108,7 +114,7 @@ function dayOf(scope: Scope, { status }: TicketFilter, { direction }: Selection,
   return sql`
     days as (
       select key, sum(n) as n
-      from ${talliesOf(scope, 'tickets_of_day', status ? sql`and status = ${status}` : sql``)} group by key
+      from ${talliesOf(scope, 'tickets_of_day', status ? sql`and ${inStatus(sql, status, sql`status`)}` : sql``)} group by key
     ), sums as (
       select ${bound} as bound, sum(n) over list - n as before from days window list as (order by key ${way})
     ), day as materialized (
@@ -131,30 +137,36 @@ function mergeLabels(scope: Scope, filter: TicketFilter & Conditions, selected: 
   }
 }
 
-/** For an assignee, whose index has the order for each status: the first tickets of each are merged. */
-function mergeStatuses({ sql }: Scope, selected: Selection): Way {
-  const id = sql`t.id`
-  const statuses = sql.unsafe(TICKET_STATUSES.map((status) => `('${status}')`).join(', '))
-  return {
-    sort: sorting(sql, selected, id, id),
-    is_walk: true,
-    find: ({ head, slice }) => ({
-      tables: sql`page as materialized (
-        select t.id from (values ${statuses}) as part (status), lateral (
-          select t.id ${selected.matching} and t.status = part.status ${head}
-        ) as t
-        where true ${slice}
-      )`,
-    }),
-  }
+/** Parts of a list, for each of which an index has the order by time of creation: `column` is `part.value` there. */
+type Parts = { column: Fragment; values: readonly (string | number)[] }
+
+function partsOf({ sql }: Scope, filter: TicketFilter, { by }: Selection): Parts | undefined {
+  const { assignee_id, status, priority, contact_id, company_id, mailbox_id } = filter
+  if (by !== 'id' || contact_id || company_id || mailbox_id) return undefined
+  const column = sql`t.status`
+  if (status && status.length > 1) return { column, values: status }
+  if (assignee_id) return status ? undefined : { column, values: TICKET_STATUSES }
+  if (status || !priority || priority.length === 1) return undefined
+  return { column: sql`ticket_rank(t.priority)`, values: priority.map(rankOf) }
+}
+
+/** The first tickets of each part are merged. */
+function mergeParts({ sql }: Scope, selected: Selection, { column, values }: Parts, { head, slice }: Range): Fragment {
+  const listed = values.map((value) => (typeof value === 'number' ? `(${value})` : `('${value}')`)).join(', ')
+  return sql`page as materialized (
+    select t.id from (values ${sql.unsafe(listed)}) as part (value), lateral (
+      select t.id ${selected.matching} and ${column} = part.value ${head}
+    ) as t
+    where true ${slice}
+  )`
 }
 
 /** For labels of few tickets: all are found before they are sorted. */
 function sortLabels(scope: Scope, filter: TicketFilter & Conditions, selected: Selection, label_ids: string[]): Way {
   const { sql } = scope
-  const columns = sql`hit.id, ${selected.by === 'id' ? sql`hit.id` : selected.sort_key} as sort_key`
+  const columns = sql`hit.id, ${keyOf(sql, selected)} as sort_key`
   return {
-    sort: sorting(sql, selected, selected.by === 'id' ? sql`hit.id` : sql`hit.sort_key`, sql`hit.id`),
+    sort: sorting(sql, selected, sql`hit.sort_key`, sql`hit.id`),
     find: ({ slice }) => ({
       tables: sql`
         hits as materialized (select distinct hit.id, hit.sort_key ${ofEachLabel(scope, label_ids, filter, columns, sql``)}),
@@ -187,7 +199,7 @@ type Source = {
 export function nearOrSorted(scope: Scope, selected: Selection, source: Source): Way {
   const { sql } = scope
   return {
-    sort: sorting(sql, selected, keyOf(scope, sql`t.id`, selected.by), sql`t.id`),
+    sort: sorting(sql, selected),
     async find(range) {
       const are_few = await source.areFew()
       const are_read = source.areRead?.() ?? false
@@ -200,7 +212,7 @@ export function nearOrSorted(scope: Scope, selected: Selection, source: Source):
         return { tables, ...source.counted?.() }
       }
       const tables = sql`page as materialized (select unnest(${near.slice(range.offset)}::uuid[]) as id)`
-      return { tables, ...source.counted?.(), end: is_short ? await endOfWalk(scope, range) : undefined }
+      return { tables, ...source.counted?.(), end: is_short ? await endOfWalk(scope, selected, range) : undefined }
     },
   }
 }
@@ -218,7 +230,7 @@ function ofTickets(scope: Scope, filter: TicketFilter & Conditions, { matching }
     },
     asking: filters(scope, sql`t.id`, filter),
     all: () => sql`
-      select t.id, t.updated_at, t.priority from tickets t
+      select ${columnsToSort(sql)} from tickets t
       where t.organization_id = ${organization_id} and t.deleted_at is null ${filters(scope, sql`t.id`, filter, 'row', 'id', 'words')} ${
         label_ids
           ? sql`and t.id in (
@@ -226,6 +238,30 @@ function ofTickets(scope: Scope, filter: TicketFilter & Conditions, { matching }
               where l.organization_id = ${organization_id} and l.label_id = any(${label_ids}::uuid[]))`
           : sql``
       }`,
+  }
+}
+
+/** Unread tickets, or read ones, by the marks of the caller: few of many tickets may be that. */
+function ofUnread(scope: Scope, filter: TicketFilter & Conditions, unread: boolean): Source {
+  const { sql } = scope
+  const { unread: _, ...others } = filter
+  const rows = (columns: Fragment) =>
+    partsOfUnread(scope, unread)
+      .map((part) => sql`select ${columns} from ${part} ${filters(scope, sql`t.id`, others)}`)
+      .reduce((all, part) => sql`${all} union all ${part}`)
+  const countTo = (most: number) =>
+    sql`(select count(*) from (${rows(sql`1`)} ${sql.unsafe(`limit ${most}`)}) as counted)`
+  let total = countTo(COUNTED_MOST + 1)
+  return {
+    async areFew() {
+      const [row] = await sql<{ n: number }[]>`select ${countTo(SORTED_MOST + 1)} as n`
+      const are_few = row!.n <= SORTED_MOST
+      if (are_few) total = sql`(select count(*) from hits)`
+      return are_few
+    },
+    asking: filters(scope, sql`t.id`, filter),
+    all: () => rows(columnsToSort(sql)),
+    counted: () => ({ total }),
   }
 }
 
@@ -240,11 +276,11 @@ async function walk(scope: Scope, { asking }: Source, range: Range, most: number
 }
 
 /** The last ticket that the walk for a page looks at. @returns undefined when the list ends before */
-async function endOfWalk(scope: Scope, range: Range): Promise<Place | undefined> {
+async function endOfWalk(scope: Scope, selected: Selection, range: Range): Promise<Place | undefined> {
   const { sql } = scope
-  const columns = sql`t.id, t.priority, ${exactTime(sql, sql`t.updated_at`)} as changed_at`
   const [end] = await sql<Place[]>`
-    select * from (${walked(scope, range, columns, WALKED_MOST)}) as t offset ${sql.unsafe(String(WALKED_MOST - 1))}`
+    select * from (${walked(scope, range, columnsOfPlace(sql, selected), WALKED_MOST)}) as t
+    offset ${sql.unsafe(String(WALKED_MOST - 1))}`
   return end
 }
 
@@ -261,16 +297,4 @@ async function areFew(scope: Scope, label_ids: string[]): Promise<boolean> {
   const [row] = await sql<{ n: number }[]>`
     select ${tally(scope, 'tickets_of_label', sql`and key = any(${label_ids}::uuid[])`)} as n`
   return row!.n <= LABELLED_MOST
-}
-
-/** @param sort_key what the statement sorts by @param id what breaks its ties */
-export function sorting(sql: Sql, { by, direction }: Order, sort_key: Fragment, id: Fragment): Sorting<ListRow> {
-  const last = { sql: id, field: 'id' } as const
-  if (by === 'id') return { keys: [last], direction }
-  if (by === 'rank') {
-    const bound = (priority: string | number) => sql`ticket_rank(${priority})`
-    return { keys: [{ sql: sort_key, field: 'priority', bound }, last], direction }
-  }
-  const keys = [{ sql: sort_key, field: 'changed_at' } as const, last]
-  return direction === 'asc' ? { keys, direction, end: 'followed' } : { keys, direction }
 }

@@ -1,14 +1,14 @@
 /** The ticket list. One statement reads a page and its total. */
-import type { Fragment, Sql } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
 import { page } from '../../base/shapes/page'
-import { exactTime } from '../../base/shapes/settled'
+import { orderBy } from '../../base/shapes/sorting'
 import { isFound } from '../search/ticket-search'
 import { type Conditions, givenOf } from './conditions'
-import { type Selection, selection } from './filter'
+import { selection } from './filter'
 import { FAR, type ListRow, type Place, wayToPage } from './find-page'
 import type { Ticket, TicketFilter, TicketListMeta } from './model'
 import { fromNearerEnd } from './nearer-end'
+import { extraColumn, sorting } from './order'
 import { fields, present, withNames } from './row'
 import { areFewAsked, searchOf, wayOfSearch } from './search-list'
 import { COUNTED_MOST, totalOf } from './total'
@@ -33,7 +33,7 @@ export async function listTickets(
   let counted = 0
   let is_part = false
   let end: Place | undefined
-  const { data, meta } = await page<ListRow, Counts>(scope, filter, {
+  const { data, meta } = await page<ListRow, Counts>(scope, asOneWord(filter), {
     name: 'tickets',
     sort: way.sort,
     reach: is_capped || search || (selected.by !== 'id' && givenOf(filter).length > 0) ? COUNTED_MOST : undefined,
@@ -45,11 +45,11 @@ export async function listTickets(
       // A page without rows has one that holds the total alone.
       const rows = await sql<(ListRow & { end_id: string | null })[]>`
         with ${found.tables}
-        select ${fields(scope)} ${extras(sql, selected)}, counted.total, counted.end_id
+        select ${fields(scope)} ${extraColumn(sql, selected)}, counted.total, counted.end_id
         from (select ${number} as total, ${found.end_id ?? sql`null::uuid`} as end_id) as counted
         left join (page join tickets t on t.organization_id = ${organization_id} and t.id = page.id) on true
         ${withNames(scope)}
-        ${orderOf(sql, selected)}`
+        ${orderBy(sql, sorting(sql, selected))}`
       const { total: all, end_id } = rows[0]!
       counted = all
       end = end_id === null ? found.end : { id: end_id }
@@ -66,14 +66,11 @@ export async function listTickets(
   return { data: data.map(present), meta }
 }
 
-/** The columns of a row beside those of a ticket. */
-function extras(sql: Sql, { by }: Selection): Fragment {
-  return by === 'updated_at' ? sql`, ${exactTime(sql, sql`t.updated_at`)} as changed_at` : sql``
-}
-
-/** The order of the rows of a page. */
-function orderOf(sql: Sql, { by, direction }: Selection): Fragment {
-  const way = sql.unsafe(direction)
-  const key = { id: sql``, updated_at: sql`t.updated_at ${way},`, rank: sql`ticket_rank(t.priority) ${way},` }[by]
-  return sql`order by ${key} t.id ${way}`
+/** The query that a cursor is bound to. With one word it is as before lists of them: readers keep cursors for long. */
+function asOneWord(filter: TicketFilter): Record<string, unknown> {
+  const told = ([name, value]: [string, unknown]) =>
+    (name === 'status' || name === 'priority') && Array.isArray(value) && value.length === 1
+      ? [name, value[0]]
+      : [name, value]
+  return Object.fromEntries(Object.entries(filter).map(told))
 }

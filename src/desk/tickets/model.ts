@@ -1,15 +1,14 @@
-import { Type } from '@sinclair/typebox'
+import { type Static, type TObject, Type } from '@sinclair/typebox'
+import { withoutHeldPictures } from '../../base/html/image-addresses'
 import { Instant, orNull, PageMeta, TicketCode, Uuid } from '../../base/shapes/answers'
 import { body, flag, IdInput, IdsInput, oneOf, optional, text } from '../../base/shapes/fields'
 import { Paging, queryId, queryWithCustom, queryWord } from '../../base/shapes/query'
-import { Message } from '../messages/model'
+import { formatInput, Message, MOST_CHARACTERS } from '../messages/model'
 import { TicketTimeEntry } from '../time-entries/model'
+import { TURN } from '../turn/model'
 import { FILTER_FIELDS, TICKET_FILTERS } from './conditions'
+import { TICKET_SORTS } from './order'
 import { CHANGES, INPUTS, SHOWN } from './ticket-fields'
-
-/** Columns to sort by, `-` for descending. */
-export const TICKET_SORTS = ['created_at', '-created_at', 'updated_at', '-updated_at', 'priority', '-priority'] as const
-export type TicketSort = (typeof TICKET_SORTS)[number]
 
 /** A ticket in lists, in the answers of writes and in events. */
 export const Ticket = Type.Object({
@@ -21,6 +20,15 @@ export const Ticket = Type.Object({
   }),
   split_from: orNull(Type.Object({ id: Uuid, code: TicketCode }), {
     description: 'The ticket that its first messages were taken from',
+  }),
+  ...TURN,
+  unread: orNull(Type.Boolean(), {
+    description:
+      'Somebody else has written since the caller has read it, or it was given messages by a merge. Never read: it is ' +
+      "the caller's or nobody's, and its newest message younger than 90 days. Null for API keys and in events",
+  }),
+  read_to: orNull(Uuid, {
+    description: 'The last message or note that the caller has read. Null as `unread`, or none',
   }),
   created_at: Instant,
   updated_at: Instant,
@@ -60,13 +68,21 @@ export type TicketQuery = typeof TicketQuery.static
 export type TicketFilter = Omit<TicketQuery, 'view_id'>
 
 const { subject, contact_id: contact_of_new, ...inputs } = INPUTS
-export const NewTicket = body({
+export const NEW_TICKET = {
   subject,
-  description: optional(text({ max: 1_000_000, trim: false, description: 'The first message; blank: none' })),
+  description: optional(
+    text({
+      max: MOST_CHARACTERS,
+      trim: false,
+      description: 'The first message; blank: none. Pictures as in a message',
+      measured: withoutHeldPictures,
+    }),
+  ),
+  description_format: formatInput(),
   contact_id: contact_of_new,
   ...inputs,
-})
-export type NewTicket = typeof NewTicket.static
+}
+export type NewTicket = Static<TObject<typeof NEW_TICKET>>
 
 /** These are of one ticket alone. */
 const { contact_id, external_id, ...changes } = CHANGES
@@ -79,27 +95,43 @@ const BulkFilter = body(FILTER_FIELDS, {
   description: 'At least one filter of the list: 100 tickets that match, newest first',
 })
 
-export const BulkChange = body({
-  ids: optional(
-    Type.Array(Type.String({ fault: 'must be an id' }), {
-      minItems: 1,
-      maxItems: 100,
-      fault: 'must be a list of 1 to 100 ids',
-      description: 'Of tickets. Either these or `filter`',
-    }),
-  ),
-  filter: optional(BulkFilter),
-  cursor: optional(text({ max: 10_000, description: '`meta.next_cursor` of the call before, with the same `filter`' })),
-  changes: body(
-    {
-      ...changes,
-      add_label_ids: optional(IdsInput({ not_found: 'LABEL_NOT_FOUND', description: 'Without `label_ids`' })),
-      remove_label_ids: optional(IdsInput({ not_found: 'LABEL_NOT_FOUND', description: 'Without `label_ids`' })),
-    },
-    { description: 'At least one' },
-  ),
-  dry_run: optional(flag({ description: 'Answers the same and changes nothing. Default false' })),
-})
+/** Refuses unknown filters: without them more tickets would be changed. */
+function judgeFilter({ filter }: Record<string, unknown>) {
+  if (typeof filter !== 'object' || filter === null) return []
+  const unknown = Object.keys(filter).filter((name) => !Object.hasOwn(FILTER_FIELDS, name))
+  return unknown.map((name) => ({
+    path: `/filter/${name}`,
+    code: 'VALIDATION_ERROR' as const,
+    message: 'is no filter',
+  }))
+}
+
+export const BulkChange = body(
+  {
+    ids: optional(
+      Type.Array(Type.String({ fault: 'must be an id' }), {
+        minItems: 1,
+        maxItems: 100,
+        fault: 'must be a list of 1 to 100 ids',
+        description: 'Of tickets. Either these or `filter`',
+      }),
+    ),
+    filter: optional(BulkFilter),
+    cursor: optional(
+      text({ max: 10_000, description: '`meta.next_cursor` of the call before, with the same `filter`' }),
+    ),
+    changes: body(
+      {
+        ...changes,
+        add_label_ids: optional(IdsInput({ not_found: 'LABEL_NOT_FOUND', description: 'Without `label_ids`' })),
+        remove_label_ids: optional(IdsInput({ not_found: 'LABEL_NOT_FOUND', description: 'Without `label_ids`' })),
+      },
+      { description: 'At least one' },
+    ),
+    dry_run: optional(flag({ description: 'Answers the same and changes nothing. Default false' })),
+  },
+  { whole: judgeFilter },
+)
 export type BulkChange = typeof BulkChange.static
 
 const RESULTS = ['changed', 'unchanged', 'failed'] as const

@@ -44,16 +44,18 @@ export async function openTickets(scope: Scope, opened: OpenedTicket[]): Promise
     takeNumbersInside(scope.organization_id, opened.length),
     withChangeTime(scope.sql, lockContactsOf(scope, opened)),
   ])
-  const named = { assignee: null, labels: [], custom: {} }
+  const named = { assignee: null, labels: [], parent: null, custom: {} }
   const written = opened.map(({ id, subject, contact_id, mailbox_id, actor, first, split_from_id }, index) => {
     const { prefix, organization_number } = naming.get(contact_id)!
     const number = first_number + index
     const contact = contact_id === null ? null : { id: contact_id }
     const company_id = companies.get(contact_id ?? '')
     const company = company_id ? { id: company_id } : null
+    const mailbox = mailbox_id === null ? null : { id: mailbox_id }
     return {
-      ...{ id, number, code: `${prefix}-${number}`, fields: newFields({ subject }, { ...named, contact, company }) },
-      beside: { mailbox_id, ...(split_from_id && { split_from_id }) },
+      ...{ id, number, code: `${prefix}-${number}` },
+      fields: newFields({ subject }, { ...named, contact, company, mailbox }),
+      ...(split_from_id && { beside: { split_from_id } }),
       ...{ updated_at: changedAt(locked_at, id), organization_number, actor, first },
     }
   })

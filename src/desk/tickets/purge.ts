@@ -4,7 +4,8 @@ import type { InOrganization } from '../../base/db/all-organizations'
 import { type Own, sweep } from '../../base/db/sweep'
 import type { Connection, Fragment } from '../../base/db/transact'
 import { removeSoon } from '../attachments/removals'
-import { holdLabels } from '../holds/holds'
+import { holdLabels, isHeldIn } from '../holds/holds'
+import { NO_MESSAGES } from '../turn/turn'
 import { PURGED } from './ticket-fields'
 
 /** Tables whose rows belong to a ticket, anchors before their messages; attachments go with their
@@ -15,6 +16,7 @@ const DEPENDENTS = [
   'drafts',
   'participants',
   'activities',
+  'read_marks',
   'ticket_labels',
   'ticket_search',
 ] as const
@@ -27,17 +29,11 @@ const DEPENDENTS = [
  */
 export function purgeDeletedTickets(connection: Connection, retention_days: number): Promise<number> {
   const { sql } = connection
-  const isLabelled = (own: Own, id: Fragment) => sql`
-    select 1 from ticket_labels l join retention r on ${own('r')} and l.label_id = any(r.hold_label_ids)
-    where ${own('l')} and l.ticket_id = ${id}`
   // Merged tickets go together with the one that has their messages. What is on hold is not even looked for: many such
   // tickets of one organization would hide those of others.
   const is_old = (own: Own) => sql`
     t.deleted_at < now() - make_interval(days => ${retention_days}) and t.purged_at is null and t.merged_into_id is null
-    and not exists (${isLabelled(own, sql`t.id`)})
-    and not exists (
-      select 1 from tickets h where ${own('h')} and h.merged_into_id = t.id and exists (${isLabelled(own, sql`h.id`)})
-    )`
+    and not ${isHeldIn(sql, own, sql`t.id`)}`
   return sweep(connection, { table: 'tickets', is_old, order: 'deleted_at', size: 50 }, purgeBatch)
 }
 
@@ -70,7 +66,7 @@ async function purgeBatch({ sql, organization_id }: InOrganization, old: Fragmen
       )`
   await sql`
     with logged as (
-      update tickets t set ${sql({ ...PURGED, mailbox_id: null })}, purged_at = now()
+      update tickets t set ${sql({ ...PURGED, ...NO_MESSAGES })}, purged_at = now()
       where t.organization_id = ${organization_id} and t.id = any(${ids}::uuid[]) and exists (${timeOf()})
     )
     delete from tickets t

@@ -4,9 +4,11 @@ import { hasFewRows } from '../../base/db/few-rows'
 import { ApiError } from '../../base/errors'
 import { gathered } from '../../base/flow/gather'
 import { type Scope, together } from '../../base/scope'
+import { permits } from '../../http/request/permissions'
 import type { InSteps } from '../../http/request/steps'
 import { STEP_SIZE, sizeOfMessages, versionedMessages } from '../messages/list-messages'
 import { type MessageRow, messageFields, presentMessage } from '../messages/queries'
+import { readerId } from '../read-marks/unread'
 import type { TicketTimeEntry } from '../time-entries/model'
 import { FEW_ENTRIES, fewEntriesOfTicket, timeEntriesOfTicket } from '../time-entries/queries'
 import { requireUnmerged } from '../timeline/require-ticket'
@@ -22,7 +24,7 @@ type RowWithMessages = TicketRow & {
 }
 
 /** A ticket whose messages come in steps has a `version`, which changes whenever its lists do. */
-type ShownTicket = { ticket: InSteps<TicketWithMessages>; version?: unknown }
+type ShownTicket = { ticket: Ticket & InSteps<Omit<TicketWithMessages, keyof Ticket>>; version?: unknown }
 
 /**
  * In bytes. Messages of a larger ticket are read by a statement for it alone, so that no other ticket waits for them.
@@ -62,44 +64,50 @@ type TicketKey = { scope: Scope; id: string }
  * Requests that come at the same time share a statement of their organization. With 16 clients a ticket took 0.22 ms of
  * CPU in the service and 0.29 in PostgreSQL without this, and 0.14 and 0.12 with it.
  */
-const readTogether = gathered(
-  (keys: TicketKey[]) =>
-    readRows(
-      keys[0]!.scope,
-      keys.map(({ id }) => id),
-      SHARED_SIZE,
-    ),
-  { key: ({ scope }) => scope.organization_id, most_runs: 4, patience_ms: 10 },
-)
+const readTogether = gathered((keys: TicketKey[]) => readRows(keys, SHARED_SIZE), {
+  key: ({ scope }) => scope.organization_id,
+  most_runs: 4,
+  patience_ms: 10,
+})
 
 async function readAlone(scope: Scope, id: string): Promise<RowWithMessages | undefined> {
-  const [row] = await readRows(scope, [id], STEP_SIZE)
+  const [row] = await readRows([{ scope, id }], STEP_SIZE)
   return row
 }
 
 /**
- * Reads tickets with their messages. One statement reads both, because a statement takes longer than reading a small
- * ticket. The messages of a ticket are one JSON text: the driver took longer to read 45 columns of each.
+ * Reads tickets of an organization with their messages, each as its own caller may see it. One statement reads both,
+ * because a statement takes longer than reading a small ticket. The messages of a ticket are one JSON text: the driver
+ * took longer to read 45 columns of each.
  * @param most_bytes of messages; a ticket with more comes without them
  * @returns the row of each ticket, none for an unknown one
  */
-async function readRows(scope: Scope, ids: string[], most_bytes: number): Promise<(RowWithMessages | undefined)[]> {
+async function readRows(keys: TicketKey[], most_bytes: number): Promise<(RowWithMessages | undefined)[]> {
+  const { scope } = keys[0]!
   const { sql, organization_id } = scope
-  const given = ids.map((id, place) => ({ place, id }))
+  const given = keys.map(({ scope, id }, place) => ({
+    place,
+    id,
+    reader_id: readerId(scope),
+    reads_drafts: permits(scope, 'drafts:read'),
+  }))
+  const reader = { id: sql`g.reader_id`, reads_drafts: sql`g.reads_drafts` }
   const rows = await sql<(RowWithMessages & { place: number })[]>`
-    select g.place, ${fields(scope)}, ${fewEntriesOfTicket(scope)} as time_entries, s.size, (
+    select g.place, ${fields(scope, reader)}, ${fewEntriesOfTicket(scope)} as time_entries, s.size, (
       select json_agg(m order by m.id) from (
         select ${messageFields(scope)} from messages m
         where m.organization_id = ${organization_id} and m.ticket_id = t.id and s.size < ${most_bytes}
       ) as m
     ) as messages
-    from json_to_recordset(${JSON.stringify(given)}::text::json) as g (place integer, id uuid)
+    from json_to_recordset(${JSON.stringify(given)}::text::json) as g (
+      place integer, id uuid, reader_id uuid, reads_drafts boolean
+    )
     join tickets t on t.organization_id = ${organization_id} and t.id = g.id and t.deleted_at is null
-    ${withNames(scope)}
+    ${withNames(scope, reader)}
     cross join lateral (select ${sizeOfMessages(scope)} as size offset 0) as s
     where ${hasFewRows(sql)}`
   const found = new Map(rows.map((row) => [row.place, row]))
-  return ids.map((_, place) => found.get(place))
+  return keys.map((_, place) => found.get(place))
 }
 
 /** The ticket as lists and events show it. @throws TICKET_NOT_FOUND */
@@ -111,6 +119,22 @@ export async function getTicketSummary(scope: Scope, id: string): Promise<Ticket
     where t.organization_id = ${organization_id} and t.id = ${id} and t.deleted_at is null`
   if (!row) throw new ApiError('TICKET_NOT_FOUND')
   return present(row)
+}
+
+/** The newest tickets of a contact but one, as lists show them. */
+export async function otherTickets(
+  scope: Scope,
+  contact_id: string,
+  { id, most }: { id: string; most: number },
+): Promise<Ticket[]> {
+  const { sql, organization_id } = scope
+  const rows = await sql<TicketRow[]>`
+    select ${fields(scope)} from tickets t
+    ${withNames(scope)}
+    where t.organization_id = ${organization_id} and t.contact_id = ${contact_id} and t.id <> ${id}
+      and t.deleted_at is null
+    order by t.id desc limit ${most}`
+  return rows.map(present)
 }
 
 /**

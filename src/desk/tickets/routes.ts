@@ -1,29 +1,24 @@
 import Elysia from 'elysia'
-import type { Scope } from '../../base/scope'
 import { NoContent, one, pageOf, pageWith } from '../../base/shapes/answers'
 import { path } from '../../base/shapes/fields'
 import { Paging, query } from '../../base/shapes/query'
 import { inOrganization } from '../../http/admission/authenticate'
-import { created, data, done, inSteps } from '../../http/request/answer'
+import { data, done } from '../../http/request/answer'
 import { Activity } from '../timeline/model'
 import { listActivity } from '../timeline/queries'
 import { changeTickets } from './bulk'
 import { deleteTicket, updateTicket } from './commands'
-import { createTicket } from './create-ticket'
 import { listTickets } from './list'
 import {
   Assignment,
   BulkChange,
   BulkResult,
-  NewTicket,
   Ticket,
   TicketChanges,
   TicketLabels,
   TicketListMeta,
   TicketQuery,
-  TicketWithMessages,
 } from './model'
-import { getTicket } from './queries'
 import { effectiveFilter } from './saved-filter'
 
 export const ticketRoutes = new Elysia({
@@ -38,17 +33,6 @@ export const ticketRoutes = new Elysia({
     detail: { summary: 'List tickets', permission: 'tickets:read' },
   })
 
-  .post('/tickets', ({ scope, body }) => created(createTicket(scope, body)), {
-    body: NewTicket,
-    response: { 201: one(Ticket) },
-    detail: {
-      summary: 'Create ticket',
-      permission: 'tickets:write',
-      codes: ['EXTERNAL_ID_EXISTS'],
-      idempotency: 'by its command',
-    },
-  })
-
   .post('/tickets/bulk', ({ scope, body }) => changeTickets(scope, body), {
     body: BulkChange,
     response: BulkResult,
@@ -59,12 +43,6 @@ export const ticketRoutes = new Elysia({
       reads: 'dry run',
       idempotency: 'afterwards',
     },
-  })
-
-  .get('/tickets/:ticket_id', ({ scope, params }) => ticketAnswer(scope, params.ticket_id), {
-    params: path('ticket_id'),
-    response: one(TicketWithMessages),
-    detail: { summary: 'Get ticket', permission: 'tickets:read' },
   })
 
   .patch('/tickets/:ticket_id', ({ scope, params, body }) => data(updateTicket(scope, params.ticket_id, body)), {
@@ -125,10 +103,3 @@ export const ticketRoutes = new Elysia({
     response: pageOf(Activity),
     detail: { summary: 'List ticket activity', permission: 'tickets:read' },
   })
-
-async function ticketAnswer(scope: Scope, id: string): Promise<{ data: TicketWithMessages }> {
-  const { ticket, version } = await getTicket(scope, id)
-  const { messages, time_entries, ...own } = ticket
-  // Writes answer without the lists, and their tag holds as well.
-  return inSteps<{ data: TicketWithMessages }>({ data: ticket }, [{ data: own, version }, { data: own }])
-}

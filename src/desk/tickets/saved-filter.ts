@@ -3,17 +3,18 @@ import type { Fragment } from '../../base/db/transact'
 import { ApiError, fieldError, unknownIds } from '../../base/errors'
 import type { Scope } from '../../base/scope'
 import { readParameters } from '../../base/shapes/query'
-import { personId } from '../../http/request/permissions'
+import { personId, requireRight } from '../../http/request/permissions'
 import { wordsOfFilter } from '../custom/custom-words'
 import type { CustomFilter } from '../custom/model'
 import { TICKET_FILTERS } from './conditions'
-import type { TicketFilter, TicketQuery, TicketSort } from './model'
+import type { TicketFilter, TicketQuery } from './model'
+import type { TicketSort } from './order'
 
 const CUSTOM = 'custom.'
 
 /**
  * The filter that a query means: its parameters replace those of its view, and `me` is the reader.
- * @throws VIEW_NOT_FOUND, VALIDATION_ERROR when an API key asks for `me`
+ * @throws VIEW_NOT_FOUND, VALIDATION_ERROR when an API key asks for `me` or `unread`
  */
 export async function effectiveFilter(scope: Scope, { view_id, ...given }: TicketQuery): Promise<TicketFilter> {
   if (view_id === undefined) return withReader(scope, given)
@@ -25,12 +26,13 @@ export async function effectiveFilter(scope: Scope, { view_id, ...given }: Ticke
   const { values, custom } = readFilter(view.filter)
   const fields = { ...custom, ...given.custom }
   const sort = given.sort ?? view.sort ?? undefined
-  return withReader(scope, {
+  const filter = {
     ...values,
     ...given,
     ...(sort && { sort }),
     ...(Object.keys(fields).length > 0 && { custom: fields }),
-  })
+  }
+  return withReader(scope, filter, (name) => (given[name] === undefined ? '/query/view_id' : `/query/${name}`))
 }
 
 /** SQL for the views that the caller sees: a condition on `views v`. */
@@ -54,14 +56,23 @@ function readFilter(filter: Record<string, string>) {
   return { ...readParameters(TICKET_FILTERS, Object.fromEntries(others)), custom: fields }
 }
 
+type Personal = 'assignee_id' | 'unread'
+
 /**
  * Puts the reader in the place of `me`.
- * @param path of the assignee, for faults
- * @throws VALIDATION_ERROR for an API key
+ * @param pathOf the place of a filter, for faults
+ * @throws VALIDATION_ERROR for an API key, which has no tickets and reads none; FORBIDDEN for one that reads no drafts
  */
-export function withReader(scope: Scope, filter: TicketFilter, path = '/query/assignee_id'): TicketFilter {
-  if (filter.assignee_id !== 'me') return filter
+export function withReader(
+  scope: Scope,
+  filter: TicketFilter,
+  pathOf = (name: Personal) => `/query/${name}`,
+): TicketFilter {
+  const is_mine = filter.assignee_id === 'me'
   const assignee_id = personId(scope)
-  if (assignee_id !== null) return { ...filter, assignee_id }
-  throw fieldError('VALIDATION_ERROR', path, 'must be a user: an API key has no tickets')
+  if (assignee_id !== null) return is_mine ? { ...filter, assignee_id } : filter
+  if (is_mine) throw fieldError('VALIDATION_ERROR', pathOf('assignee_id'), 'must be a user: an API key has no tickets')
+  if (filter.has_draft !== undefined) requireRight(scope, 'drafts:read')
+  if (filter.unread === undefined) return filter
+  throw fieldError('VALIDATION_ERROR', pathOf('unread'), 'is for people: an API key reads nothing')
 }

@@ -9,9 +9,10 @@ import { firstIdAt } from '../../base/shapes/ids'
 import { blocksOf, foundInBlock, SLACK, type TicketSearch, ticketSearch } from '../search/ticket-search'
 import { tally } from '../tallies/tallies'
 import { type Conditions, filters, givenOf, type TicketConditions } from './conditions'
-import type { Order, Selection } from './filter'
-import { nearOrSorted, sorting, type Way } from './find-page'
+import type { Selection } from './filter'
+import { nearOrSorted, type Way } from './find-page'
 import type { TicketFilter } from './model'
+import { columnsToSort, type Order, sorting } from './order'
 import { COUNTED_MOST } from './total'
 
 /** The tickets of a contact, company or labels, when they are at most so many, are asked for the words. */
@@ -96,9 +97,9 @@ export function wayOfSearch(scope: Scope, filter: Conditions, selected: Selectio
     },
     asking: filters(scope, sql`t.id`, filter),
     all: () => sql`
-      select t.id, t.updated_at, t.priority
+      select ${columnsToSort(sql)}
       from ${areAll() ? sql`unnest(${first.ids!}::uuid[]) as hit (id)` : matches(LOOKED_MOST + SLACK)}, lateral (
-        select t.id, t.updated_at, t.priority from tickets t
+        select ${columnsToSort(sql)} from tickets t
         where t.organization_id = ${organization_id} and t.id = hit.id and t.deleted_at is null offset 0
       ) as t
       ${areAll() ? sql`` : sql`where hit.is_hit`}`,

@@ -4,13 +4,14 @@
  */
 import { type Static, type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import { ERASED } from '../../base/address/email'
-import { TICKET_PRIORITIES, TICKET_STATUSES } from '../../base/db/schema'
-import { orNull, Uuid } from '../../base/shapes/answers'
+import { TICKET_PRIORITIES, TICKET_STATUSES, type tickets } from '../../base/db/schema'
+import { Instant, orNull, TicketCode, Uuid } from '../../base/shapes/answers'
 import { externalIdInput } from '../../base/shapes/external-id'
-import { IdInput, IdsInput, nullable, oneOf, optional, text } from '../../base/shapes/fields'
+import { IdInput, IdsInput, instantInput, nullable, oneOf, optional, text } from '../../base/shapes/fields'
 import { propertyOf } from '../../base/shapes/property-of'
 import { wordsOfCustom } from '../custom/custom-words'
 import { Custom, CustomChanges, CustomInput } from '../custom/model'
+import type { NO_MESSAGES } from '../turn/turn'
 
 /** Values of columns. */
 type Row = { [column: string]: string | null }
@@ -88,6 +89,24 @@ const FIELDS = {
     initial: null,
     emptied: { purge: { assignee_id: null }, erasure: KEPT },
   },
+  mailbox: {
+    answer: orNull(
+      Type.Object({
+        id: Uuid,
+        address: Type.String({ description: 'Where it receives and what it sends as' }),
+        name: orNull(Type.String()),
+      }),
+      { description: 'Answers leave from it while it can send; null: from the default one' },
+    ),
+    input: {
+      mailbox_id: optional(IdInput({ not_found: 'MAILBOX_NOT_FOUND', description: 'Default: the default one' })),
+    },
+    change: {
+      mailbox_id: optional(nullable(IdInput({ not_found: 'MAILBOX_NOT_FOUND', description: 'Null: the default one' }))),
+    },
+    initial: null,
+    emptied: { purge: { mailbox_id: null }, erasure: KEPT },
+  },
   labels: {
     answer: Type.Array(
       Type.Object({ id: Uuid, name: Type.String(), color: Type.String({ description: 'Hex colour code #RRGGBB' }) }),
@@ -97,6 +116,37 @@ const FIELDS = {
     change: { label_ids: optional(IdsInput({ not_found: 'LABEL_NOT_FOUND', description: 'Replaces all labels' })) },
     initial: [],
     emptied: { purge: KEPT, erasure: KEPT },
+  },
+  parent: {
+    answer: orNull(Type.Object({ id: Uuid, code: TicketCode, subject: Type.String() }), {
+      description: 'The ticket that it is a part of; of a merged one its target',
+    }),
+    input: { parent_id: optional(IdInput({ not_found: 'TICKET_NOT_FOUND' })) },
+    change: {
+      parent_id: optional(
+        nullable(
+          IdInput({
+            not_found: 'TICKET_NOT_FOUND',
+            description: 'Not the ticket itself, and none below it. Null: none',
+          }),
+        ),
+      ),
+    },
+    initial: null,
+    emptied: { purge: { parent_id: null }, erasure: KEPT },
+  },
+  snoozed_until: {
+    answer: orNull(Instant, { description: 'It is pending until then, and open from then on' }),
+    input: {},
+    change: {
+      snoozed_until: optional(
+        nullable(
+          instantInput({ description: 'Makes an open ticket pending until then, within a year. Null: wakes it now' }),
+        ),
+      ),
+    },
+    initial: null,
+    emptied: { purge: { snoozed_until: null }, erasure: KEPT },
   },
   external_id: {
     answer: orNull(Type.String({ description: 'Its id in another system' })),
@@ -137,10 +187,10 @@ function merged<Part extends 'input' | 'change'>(part: Part) {
   return Object.assign({}, ...FIELD_NAMES.map((name) => FIELDS[name][part])) as Intersection<Fields[FieldName][Part]>
 }
 
-type Reference = 'contact' | 'company' | 'assignee'
+type Reference = 'contact' | 'company' | 'assignee' | 'mailbox' | 'parent'
 type Plain = Exclude<FieldName, Reference | 'labels'>
 
-const { contact: _, company: __, assignee: ___, labels: ____, ...plain } = FIELDS
+const { contact: _, company: __, assignee: ___, mailbox: ____, labels: _____, parent: ______, ...plain } = FIELDS
 
 /** Fields whose column has their name, and their value as answers show it. */
 export const PLAIN = Object.keys(plain) as Plain[]
@@ -156,17 +206,40 @@ export function newFields<Named extends Pick<Written, Reference | 'labels' | 'cu
   return { ...INITIAL, ...plainOf<Partial<Shown>>(given), ...named }
 }
 
+/** Columns that no field has: which ticket it is, what became of it, and what follows from its messages. */
+type OwnColumn =
+  | 'organization_id'
+  | 'id'
+  | 'number'
+  | 'code'
+  | 'split_from_id'
+  | 'merged_into_id'
+  | 'merged_first_into_id'
+  | 'merged_at'
+  | 'status_before_merge'
+  | keyof typeof NO_MESSAGES
+  | 'created_at'
+  | 'updated_at'
+  | 'deleted_at'
+  | 'purged_at'
+  | 'erased_at'
+
+/** A column of the table that stands here by neither name does not compile below. */
+type FieldColumn = Exclude<keyof (typeof tickets)['$inferSelect'], OwnColumn>
+
 /** The columns of fields. Labels have a table. */
 export function columnsOf(organization_id: string, fields: Written) {
-  const { contact, company, assignee, custom } = fields
+  const { contact, company, assignee, mailbox, parent, custom } = fields
   return {
     ...plainOf<Omit<Pick<Shown, Plain>, 'custom'>>(fields),
     contact_id: contact?.id ?? null,
     company_id: company?.id ?? null,
     assignee_id: assignee?.id ?? null,
+    mailbox_id: mailbox?.id ?? null,
+    parent_id: parent?.id ?? null,
     custom: JSON.stringify(custom),
     custom_words: wordsOfCustom(organization_id, custom),
-  }
+  } satisfies Record<FieldColumn, unknown>
 }
 
 function plainOf<Given>(given: object): Given {

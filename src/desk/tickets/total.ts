@@ -8,6 +8,7 @@ import type { Fragment } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
 import { firstIdAt } from '../../base/shapes/ids'
 import { type TallyKind, tally } from '../tallies/tallies'
+import { inStatus } from './condition'
 import { filters, givenOf, type TicketConditions } from './conditions'
 import { countOf } from './counts'
 import type { Selection } from './filter'
@@ -59,7 +60,7 @@ function tallyOf(scope: Scope, kind: TallyKind, key: string, status: TicketCondi
     kind === 'tickets_of_label'
       ? sql`and exists (select 1 from labels l where l.organization_id = ${organization_id} and l.id = ${key})`
       : sql``
-  return tally(scope, kind, sql`and key = ${key} ${ifLabel} ${inStatus(scope, status)}`)
+  return tally(scope, kind, sql`and key = ${key} ${ifLabel} ${ofStatus(scope, status)}`)
 }
 
 /** Few tickets are merged: they are counted, and those that are not are the others. */
@@ -85,7 +86,7 @@ function countOfTime(scope: Scope, conditions: TicketConditions): Fragment {
     sql`
       ${first === undefined ? sql`` : sql`and key >= ${firstIdAt(first)}`}
       ${end === undefined ? sql`` : sql`and key < ${firstIdAt(end)}`}
-      ${inStatus(scope, status)}`,
+      ${ofStatus(scope, status)}`,
   )
   const before = first === undefined ? sql`0` : countRows(scope, { status, created_after, created_before: first })
   const after = end === undefined ? sql`0` : countRows(scope, { status, created_after: end - 1, created_before })
@@ -100,8 +101,8 @@ function countRows(scope: Scope, conditions: TicketConditions): Fragment {
   )`
 }
 
-function inStatus({ sql }: Scope, status: TicketConditions['status']): Fragment {
-  return status ? sql`and status = ${status}` : sql``
+function ofStatus({ sql }: Scope, status: TicketConditions['status']): Fragment {
+  return status ? sql`and ${inStatus(sql, status, sql`status`)}` : sql``
 }
 
 /** In milliseconds since 1970. */

@@ -9,6 +9,7 @@ import { insertWhole, messageEntry } from '../messages/add-messages'
 import type { DraftWithId } from '../messages/draft'
 import { newDocument } from '../search/ticket-document'
 import { type ActivityEntry, type EntryActor, recordActivities } from '../timeline/activity'
+import { turnOfNew } from '../turn/turn'
 import { columnsOf, type Written } from './ticket-fields'
 
 /** A ticket that is to be written, with all that is written with it. */
@@ -18,7 +19,7 @@ export type TicketToWrite = {
   code: string
   fields: Written
   /** Columns that no field has. */
-  beside?: { mailbox_id: string | null; split_from_id?: string }
+  beside?: { split_from_id?: string }
   /** The time of its last change (`changedAt`). */
   updated_at: string
   organization_number: number
@@ -75,8 +76,9 @@ export async function writeTickets<Also>(
   also: () => Promise<Also>,
 ): Promise<Also> {
   const { sql, organization_id } = scope
-  const rows = tickets.map(({ id, number, code, fields, beside, updated_at }) => {
-    return { organization_id, id, number, code, ...columnsOf(organization_id, fields), ...beside, updated_at }
+  const rows = tickets.map(({ id, number, code, fields, beside, updated_at, first }) => {
+    const columns = { ...columnsOf(organization_id, fields), ...turnOfNew(first) }
+    return { organization_id, id, number, code, ...columns, ...beside, updated_at }
   })
   const documents = await Promise.all(
     tickets.map(async ({ id: ticket_id, organization_number, fields, first }, index) => {
@@ -96,7 +98,7 @@ export async function writeTickets<Also>(
     insertRows(sql, 'tickets', rows),
     insertRows(sql, 'ticket_search', documents),
     insertRows(sql, 'ticket_labels', labels),
-    insertWhole(scope, messages),
+    insertWhole(scope, messages, 'new'),
     recordActivities(sql, activities),
     insertAuditRows(
       sql,

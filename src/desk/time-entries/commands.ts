@@ -3,6 +3,7 @@ import { sharedTime } from '../../base/db/shared-time'
 import { ApiError, fieldError, unknownIds } from '../../base/errors'
 import { inTransaction, type Scope } from '../../base/scope'
 import { asIds, isUuid } from '../../base/shapes/ids'
+import { dayIn } from '../../base/shapes/time'
 import { publish } from '../../delivery/webhooks/publish'
 import { isPerson, permits } from '../../http/request/permissions'
 import { recordActivity } from '../timeline/activity'
@@ -27,17 +28,22 @@ export function logTime(scope: Scope, ticket_id: string, entry: NewTimeEntry): P
   })
 }
 
-/** Logs the time of a member on a ticket, in the caller's transaction, with activity and event. */
+/**
+ * Logs the time of a member on a ticket, in the caller's transaction, with activity and event.
+ * @param at_ms the moment whose day in the organization's zone counts when the entry has no day
+ */
 export async function logTimeOf(
   scope: Scope,
   user_id: string,
   ticket_id: string,
   entry: NewTimeEntry,
+  at_ms = sharedTime(),
 ): Promise<TimeEntry> {
   const { sql, organization_id } = scope
   const sources = await getRateSources(scope, ticket_id, user_id)
   const { rate, currency } = resolveRate(entry.rate, sources!)
-  const { duration_minutes, description = null, billable = true, date = today() } = entry
+  const { duration_minutes, description = null, billable = true } = entry
+  const date = entry.date ?? dayIn(sources!.organization.time_zone, at_ms)
   const id = newId()
   await sql`
     insert into time_entries (organization_id, id, ticket_id, user_id, duration_minutes, description, billable, date,
@@ -129,9 +135,4 @@ async function lockTimeEntry(scope: Scope, id: string): Promise<TimeEntry> {
 
 function mayChange(scope: Scope, { user }: TimeEntry): void {
   if (!permits(scope, 'time_entries:write', user.id)) throw new ApiError('UNAUTHORIZED')
-}
-
-/** The day in UTC. */
-function today(): string {
-  return new Date(sharedTime()).toISOString().slice(0, 10)
 }

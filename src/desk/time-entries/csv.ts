@@ -1,5 +1,6 @@
 /** Writes time entries as CSV (RFC 4180). Pure. */
 import { type CastingContext, stringify } from 'csv-stringify/sync'
+import type { CsvForm } from './model'
 
 const COLUMNS = [
   'Date',
@@ -33,10 +34,16 @@ export type CsvRow = {
 /** The columns with what people wrote. */
 const WRITTEN = new Set(['Ticket Subject', 'Company', 'User', 'Description'])
 
-export const CSV_HEADER = `${COLUMNS.join(',')}\r\n`
+const DELIMITERS = { comma: ',', semicolon: ';', tab: '\t' }
+
+/** The first line of the file, with its end. */
+export function csvHeader({ bom, delimiter = 'comma' }: CsvForm): string {
+  return `${bom ? '\uFEFF' : ''}${COLUMNS.join(DELIMITERS[delimiter])}\r\n`
+}
 
 /** The rows as text of the file, each with its line end. */
-export function csvRows(rows: CsvRow[]): string {
+export function csvRows(rows: CsvRow[], { delimiter = 'comma', decimal = 'point' }: CsvForm): string {
+  const money = (amount: string | null) => (decimal === 'comma' ? amount?.replace('.', ',') : amount) ?? ''
   const cells = rows.map((row) => [
     row.date,
     row.code,
@@ -46,11 +53,11 @@ export function csvRows(rows: CsvRow[]): string {
     String(row.duration_minutes),
     row.description ?? '',
     String(row.billable),
-    row.rate ?? '',
-    row.amount ?? '',
+    money(row.rate),
+    money(row.amount),
     row.currency,
   ])
-  return stringify(cells, { record_delimiter: '\r\n', cast: { string: cellOf } })
+  return stringify(cells, { delimiter: DELIMITERS[delimiter], record_delimiter: '\r\n', cast: { string: cellOf } })
 }
 
 /**

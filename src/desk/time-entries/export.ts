@@ -12,8 +12,8 @@ import { turns } from '../../base/flow/turns'
 import { noteMade } from '../../base/process/collect'
 import { inTransaction, type Scope } from '../../base/scope'
 import { streamOf } from '../../http/request/stream'
-import { CSV_HEADER, type CsvRow, csvRows } from './csv'
-import type { Period } from './model'
+import { type CsvRow, csvHeader, csvRows } from './csv'
+import type { CsvForm, Period } from './model'
 import { matches } from './queries'
 
 /** Three are written at a time in this process, each with a connection; the next one waits. */
@@ -45,7 +45,7 @@ type Limits = {
  */
 export async function exportTimeEntries(
   scope: Scope,
-  period: Period,
+  period: Period & CsvForm,
   { stall_ms, total_ms = TOTAL_MS }: Limits = {},
 ): Promise<ReadableStream<Uint8Array>> {
   const leave = enter(scope.organization_id)
@@ -103,10 +103,10 @@ export function exportName({ date_from = 'all', date_to = 'all' }: Period): stri
 }
 
 /** Writes the file in the caller's transaction. @param onBegin is called when the rows are about to come */
-async function writeAll(scope: Scope, period: Period, spool: Spool, onBegin: () => void): Promise<void> {
-  await declareCursor(scope, period)
+async function writeAll(scope: Scope, query: Period & CsvForm, spool: Spool, onBegin: () => void): Promise<void> {
+  await declareCursor(scope, query)
   const encoder = new TextEncoder()
-  let text = CSV_HEADER
+  let text = csvHeader(query)
   let unlooked_bytes = 0
   const write = async () => {
     const bytes = encoder.encode(text)
@@ -123,7 +123,7 @@ async function writeAll(scope: Scope, period: Period, spool: Spool, onBegin: () 
   for (;;) {
     const rows = await scope.sql.unsafe<CsvRow[]>(`fetch ${ROWS_AT_ONCE} from time_entries_export`)
     if (rows.length === 0) break
-    text += csvRows([...rows])
+    text += csvRows([...rows], query)
     if (text.length >= WRITE_BYTES) await write()
   }
   await write()

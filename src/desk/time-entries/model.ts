@@ -1,15 +1,10 @@
 import { Type } from '@sinclair/typebox'
 import { Day, Instant, orNull, PageMeta, TicketCode, Uuid, unchecked } from '../../base/shapes/answers'
-import { body, dayInput, flag, IdInput, nullable, optional, text } from '../../base/shapes/fields'
+import { body, dayInput, flag, IdInput, minutesInput, nullable, optional, text } from '../../base/shapes/fields'
 import { rateInput } from '../../base/shapes/money'
 import { Paging, query, queryDay, queryFlag, queryId, queryWord } from '../../base/shapes/query'
 
-export const duration_minutes = Type.Integer({
-  minimum: 1,
-  maximum: 525_600,
-  code: 'INVALID_DURATION',
-  fault: 'must be a whole number of minutes from 1 to 525600',
-})
+export const duration_minutes = minutesInput({ code: 'INVALID_DURATION' })
 const description = text({ max: 10_000, trim: false })
 const date = dayInput()
 
@@ -124,4 +119,12 @@ export const SummaryItem = Type.Object({
 })
 export type SummaryItem = typeof SummaryItem.static
 
-export const ExportQuery = query({ format: queryWord(['csv'], { description: 'Default csv' }), ...Period })
+/** The form of a CSV file: programs want the defaults, Excel its own. */
+const CsvForm = {
+  bom: queryFlag({ description: 'Whether the file begins with a byte order mark; default false' }),
+  delimiter: queryWord(['comma', 'semicolon', 'tab'], { description: 'Between cells; default comma' }),
+  decimal: queryWord(['point', 'comma'], { description: 'In money; default point' }),
+}
+export type CsvForm = { bom?: boolean; delimiter?: 'comma' | 'semicolon' | 'tab'; decimal?: 'point' | 'comma' }
+
+export const ExportQuery = query({ format: queryWord(['csv'], { description: 'Default csv' }), ...CsvForm, ...Period })

@@ -77,7 +77,7 @@ export async function getRateSources(
   const [sources] = await sql<RateSources[]>`
     select json_build_object('rate', c.hourly_rate, 'currency', c.currency) as company,
       json_build_object('rate', m.hourly_rate, 'currency', m.currency) as user,
-      json_build_object('rate', o.hourly_rate, 'currency', o.currency) as organization
+      json_build_object('rate', o.hourly_rate, 'currency', o.currency, 'time_zone', o.time_zone) as organization
     from tickets t
     join organizations o on o.id = ${organization_id}
     left join companies c on c.organization_id = ${organization_id} and c.id = t.company_id

@@ -8,7 +8,7 @@ export type RateSources = {
   company: RateSource
   /** The person who logs, as a member of the organization. */
   user: RateSource
-  organization: RateSource & { currency: string }
+  organization: RateSource & { currency: string; time_zone: string }
 }
 
 /**

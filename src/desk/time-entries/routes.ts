@@ -7,6 +7,7 @@ import { created, data, done, headOf } from '../../http/request/answer'
 import { deleteTimeEntry, logTime, requireMayChange, updateTimeEntry } from './commands'
 import { exportName, exportTimeEntries } from './export'
 import {
+  type CsvForm,
   ExportQuery,
   NewTimeEntry,
   type Period,
@@ -88,10 +89,10 @@ export const timeEntryRoutes = new Elysia({
     },
   })
 
-async function exportResponse(scope: Scope, period: Period, method: string): Promise<Response> {
+async function exportResponse(scope: Scope, query: Period & CsvForm, method: string): Promise<Response> {
   const headers = {
     'content-type': 'text/csv; charset=utf-8',
-    'content-disposition': `attachment; filename="${exportName(period)}"`,
+    'content-disposition': `attachment; filename="${exportName(query)}"`,
   }
-  return method === 'HEAD' ? headOf(headers) : new Response(await exportTimeEntries(scope, period), { headers })
+  return method === 'HEAD' ? headOf(headers) : new Response(await exportTimeEntries(scope, query), { headers })
 }

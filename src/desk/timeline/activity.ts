@@ -11,6 +11,8 @@ type ActivityData = {
   changed: { field: string; from: unknown; to: unknown }
   labels_added: { labels: Label[] }
   labels_removed: { labels: Label[] }
+  snoozed: { until: string }
+  woken: Record<string, never>
   message: { message_id: string; direction: 'inbound' | 'outbound' | null }
   note: { message_id: string }
   message_deleted: { message_id: string; is_internal: boolean }

@@ -103,13 +103,12 @@ type Stopped = {
   description: string | null
   billable: boolean
   rate: number | null
-  date: string
   /** Seconds since 1970. */
   started_s: number
 }
 
 /**
- * Stops timers and logs their time: begun minutes, on the UTC day of the start. The transaction that deletes the row
+ * Stops timers and logs their time: begun minutes, on the day of the start. The transaction that deletes the row
  * logs its time. A clock that was set back meanwhile gives one minute, one that was set ahead at most a year.
  */
 async function stopTimers(scope: Scope, which: Fragment, instead: StoppedTimer = {}): Promise<TimeEntry[]> {
@@ -123,16 +122,16 @@ async function stopTimers(scope: Scope, which: Fragment, instead: StoppedTimer =
     sql,
     sql<Stopped[]>`
       delete from timers where organization_id = ${organization_id} and ${which}
-      returning id, user_id, ticket_id, description, billable, rate, (started_at at time zone 'UTC')::date as date,
+      returning id, user_id, ticket_id, description, billable, rate,
         extract(epoch from started_at at time zone 'UTC')::float8 as started_s`,
   )
   const entries: TimeEntry[] = []
-  for (const { user_id, ticket_id, billable, date, description, rate, started_s } of stopped.toSorted((a, b) =>
+  for (const { user_id, ticket_id, billable, description, rate, started_s } of stopped.toSorted((a, b) =>
     a.id < b.id ? -1 : 1,
   )) {
-    const timer = { billable, date, description: description ?? undefined, rate: rate ?? undefined }
+    const timer = { billable, description: description ?? undefined, rate: rate ?? undefined }
     const entry = { duration_minutes: minutesBetween(started_s, now), ...timer, ...instead }
-    entries.push(await logTimeOf(scope, user_id, ticket_id, entry))
+    entries.push(await logTimeOf(scope, user_id, ticket_id, entry, started_s * 1000))
   }
   return entries
 }

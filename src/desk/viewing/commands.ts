@@ -3,28 +3,30 @@
  * the database, so that all processes show the same. Streams with notices hear of a change.
  */
 import { sweep } from '../../base/db/sweep'
-import type { Connection, Fragment, Sql } from '../../base/db/transact'
+import type { Connection } from '../../base/db/transact'
 import { inTransaction, type Scope, together } from '../../base/scope'
-import { notice } from '../../delivery/events/notices'
+import { notice, noticeByTime, tellUsersBy } from '../../delivery/events/notices'
 import { requirePerson } from '../../http/request/permissions'
+import { markRead } from '../read-marks/commands'
 import { requireTicket } from '../timeline/require-ticket'
 import type { NewViewing, Viewer } from './model'
+import { findViewers, isOver } from './queries'
 
-/** Notes that the caller has the ticket open. @returns the others who have it open, by name @throws TICKET_NOT_FOUND */
-export function view(scope: Scope, ticket_id: string, { writing = false }: NewViewing): Promise<Viewer[]> {
+tellUsersBy(findViewers)
+
+/**
+ * Notes that the caller has the ticket open, and how far it is read, if that is given.
+ * @returns the others who have it open, by name
+ * @throws TICKET_NOT_FOUND; with `read_to` MESSAGE_NOT_FOUND, TICKET_MERGED
+ */
+export function view(scope: Scope, ticket_id: string, { writing = false, read_to }: NewViewing): Promise<Viewer[]> {
   return inTransaction(scope, async (scope) => {
     const { sql, organization_id } = scope
     const user_id = requirePerson(scope).id
-    await requireTicket(scope, ticket_id)
+    if (read_to === undefined) await requireTicket(scope, ticket_id)
+    else await markRead(scope, ticket_id, read_to, '/read_to')
     const [seen] = await together([
-      sql<Viewer[]>`
-        select json_build_object('id', u.id, 'name', u.name) as user, v.writing, v.seen_at
-        from viewers v
-        join memberships m on m.organization_id = ${organization_id} and m.user_id = v.user_id
-          and m.active and m.removed_at is null
-        join users u on u.id = m.user_id
-        where v.organization_id = ${organization_id} and v.ticket_id = ${ticket_id} and not ${isOver(sql)}
-        order by lower(u.name), u.id`,
+      findViewers(scope, ticket_id),
       sql`
         insert into viewers (organization_id, ticket_id, user_id, writing, seen_at)
         values (${organization_id}, ${ticket_id}, ${user_id}, ${writing}, now())
@@ -51,12 +53,21 @@ export async function leave(scope: Scope, ticket_id: string): Promise<void> {
   })
 }
 
-/** Removes what counts no more. For a background job, in any number of processes. @returns how many rows */
+/**
+ * Removes what counts no more, and tells of it. For a background job, in any number of processes.
+ * @returns how many rows
+ */
 export function removeOldViewers(connection: Connection): Promise<number> {
   const rows = { table: 'viewers', key: ['ticket_id', 'user_id'], is_old: isOver(connection.sql), order: 'seen_at' }
-  return sweep(connection, rows)
-}
-
-function isOver(sql: Sql): Fragment {
-  return sql`seen_at <= now() - interval '60 seconds'`
+  return sweep(connection, rows, async ({ sql, organization_id }, old) => {
+    const gone = await sql<{ ticket_id: string }[]>`
+      with old as materialized (${old})
+      delete from viewers t using old
+      where t.organization_id = ${organization_id} and t.ticket_id = old.ticket_id and t.user_id = old.user_id
+      returning t.ticket_id`
+    for (const ticket_id of new Set(gone.map((one) => one.ticket_id))) {
+      noticeByTime(organization_id, { kind: 'viewing', ticket_id })
+    }
+    return gone.length
+  })
 }

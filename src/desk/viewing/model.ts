@@ -1,9 +1,11 @@
 import { Type } from '@sinclair/typebox'
 import { Instant, Uuid } from '../../base/shapes/answers'
 import { body, flag, optional } from '../../base/shapes/fields'
+import { read_to } from '../read-marks/model'
 
 export const NewViewing = body({
   writing: optional(flag({ description: 'Whether the caller writes an answer. Default false' })),
+  read_to,
 })
 export type NewViewing = typeof NewViewing.static
 

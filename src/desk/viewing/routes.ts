@@ -21,6 +21,7 @@ export const viewingRoutes = new Elysia({
       description: 'Counts for 60 seconds. Answers who else has the ticket open',
       permission: 'member',
       has_optional_body: true,
+      codes: ['TICKET_MERGED'],
     },
   })
 

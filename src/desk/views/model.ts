@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Instant, orNull, Uuid } from '../../base/shapes/answers'
 import { body, flag, nullable, oneOf, optional, text } from '../../base/shapes/fields'
-import { TICKET_SORTS } from '../tickets/model'
+import { TICKET_SORTS } from '../tickets/order'
 
 const name = text({ min: 1, max: 255 })
 const sort = oneOf(TICKET_SORTS, { description: 'As of `GET /tickets`' })

@@ -3,12 +3,16 @@
  * other route answers other origins.
  */
 import { ApiError } from '../../base/errors'
+import { ANSWER_HEADERS, ENDING_HEADERS } from '../openapi/documented-headers'
 import type { RequestState } from '../request/request'
 
 const CUSTOMERS = /^\/api\/v1\/my(?:\/|$)/
 
 /** A browser asks once in this time whether it may send a request. */
 const PREFLIGHT_S = 7200
+
+/** Headers that a page may read: without the name here a browser hides them. */
+const READABLE = Object.keys({ ...ANSWER_HEADERS, ...ENDING_HEADERS }).join(', ')
 
 type Headers = Record<string, string | number>
 
@@ -42,8 +46,7 @@ export function allowEvery(request: Request, headers: Headers): void {
   const origin = request.headers.get('origin')
   if (origin === null || !isForCustomers(request)) return
   headers['access-control-allow-origin'] = origin
-  headers['access-control-expose-headers'] =
-    'ETag, Idempotent-Replayed, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id'
+  headers['access-control-expose-headers'] = READABLE
   headers.vary = 'Origin'
 }
 

@@ -1,15 +1,18 @@
 /** The OpenAPI document, made from the routes, what they declare, and their models. */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { toOpenAPISchema } from '@elysiajs/openapi'
+import { filterPaths, registerSchemaPath } from '@elysiajs/swagger/utils'
+import type { TSchema } from '@sinclair/typebox'
 import type { AnyElysia } from 'elysia'
 import { version } from '../../../package.json'
 import { config } from '../../base/config'
 import { type Declared, isInOrganization } from '../request/declarations'
 import { isPermission } from '../request/permissions'
-import { type ErrorReplies, errorsOf } from './documented-errors'
-import { HEADERS, headersOf } from './documented-headers'
+import { ERROR_SCHEMAS, type ErrorReplies, errorsOf } from './documented-errors'
+import { webhooksOf } from './documented-events'
+import { ANSWER_HEADERS, answerHeaders, ENDING_HEADERS, HEADERS, headersOf, heedsKey } from './documented-headers'
 import { type Content, mapValues, type Parameter, type Schema, toContent, toParameter } from './documented-schemas'
+import { NamedSchemas } from './named-schemas'
 
 /** The introduction: the same page as in the repository. */
 const GUIDE = fileURLToPath(import.meta.resolve('../../guide/api.md'))
@@ -25,7 +28,7 @@ const SCHEMES = {
 }
 
 type Security = Record<string, string[]>[]
-type Reply = { description: string; content?: Content }
+type Reply = { description?: string; content?: Content }
 type RequestBody = { content: Content; required?: boolean }
 /** An operation as the generator makes it: what Elysia knows of a route, and its `detail`. */
 type Operation = Declared & {
@@ -37,49 +40,95 @@ type Operation = Declared & {
   responses?: Record<string, Reply>
 }
 
+/** Models of the sections, which this wing does not know. */
+export type Documented = {
+  /** Models by their names. */
+  models: Record<string, unknown>
+  /** Models of the `data` of events, by event. */
+  events: Record<string, TSchema>
+}
+
 /** Makes the document of all routes of `app` that are not hidden. */
-export function openApiDocument(app: AnyElysia) {
-  const paths = toOpenAPISchema(readingJson(app)).paths as Record<string, Record<string, Operation>>
-  const responses: ErrorReplies = {}
+export function openApiDocument(app: AnyElysia, { models, events }: Documented) {
+  const paths = pathsOf(app)
+  const errors: ErrorReplies = {}
+  const names = new NamedSchemas(models)
+  const webhooks = webhooksOf(events, names)
   return {
     openapi: '3.1.2',
-    info: { title: 'Deskwire', version, description: readFileSync(GUIDE, 'utf8') },
+    info: {
+      ...{ title: 'Deskwire', version, description: readFileSync(GUIDE, 'utf8') },
+      contact: { name: 'Who runs this service', url: config.BASE_URL },
+    },
     servers: [{ url: new URL(config.BASE_URL).pathname, description: 'This service' }],
     security: TOKEN,
     tags: tagsOf(Object.values(paths).flatMap((operations) => Object.values(operations))),
     paths: mapValues(paths, (operations, path) =>
       mapValues(operations, (operation, method) =>
-        toOperation(operation, method, path.replace('/api/v1', ''), responses),
+        names.refer(toOperation(operation, method, path.replace('/api/v1', ''), errors)),
       ),
     ),
-    components: { securitySchemes: SCHEMES, parameters: HEADERS, responses },
+    webhooks,
+    components: {
+      securitySchemes: SCHEMES,
+      parameters: HEADERS,
+      headers: ANSWER_HEADERS,
+      responses: errors,
+      schemas: { ...ERROR_SCHEMAS, ...names.schemas() },
+    },
   }
 }
 
-/** Shows the app with JSON parsed by name: the generator leaves out bodies that a function parses, as ours are. */
-function readingJson(app: AnyElysia): AnyElysia {
-  const routes = app.routes.map((route) => ({ ...route, hooks: { ...route.hooks, parse: [{ fn: 'json' }] } }))
-  return Object.create(app, { getGlobalRoutes: { value: () => routes } })
+/**
+ * Makes the operations of the routes that are not hidden. The plugin around this generator is not used: its page comes
+ * from elsewhere. The type is named, because bodies that a function parses, as ours are, have no type.
+ */
+function pathsOf(app: AnyElysia): Record<string, Record<string, Operation>> {
+  const schema = {}
+  for (const { path, method, hooks } of app.routes) {
+    if (hooks.detail?.hide) continue
+    registerSchemaPath({ schema, path, method, hook: { ...hooks, parse: 'application/json' }, models: {} })
+  }
+  return filterPaths(schema, { excludeStaticFile: false, exclude: [] })
 }
 
-function toOperation(operation: Operation, method: string, path: string, replies: ErrorReplies) {
+function toOperation(operation: Operation, method: string, path: string, errors: ErrorReplies) {
   const { about, permission, codes, idempotency, link, has_optional_body, ...others } = operation
-  const { or_permission, and_permission, reads, codes_422, removes_path, if_match, is_for_providers, ...documented } =
-    others
-  const { summary = '', parameters = [], requestBody, responses = { 200: { description: 'Success' } } } = documented
-  const is_single = isSingle(responses['200'])
+  const {
+    or_permission,
+    and_permission,
+    reads,
+    codes_422,
+    removes_path,
+    if_match,
+    is_for_providers,
+    deprecation,
+    ...documented
+  } = others
+  const { summary = '', parameters = [], requestBody, responses = {} } = documented
+  const replies = mapValues(responses, toReply)
+  const is_single = isSingle(replies['200'])
   const is_tagged = method === 'get' && is_single && isInOrganization(permission)
+  const moreHeaders = (status: string): (keyof typeof ANSWER_HEADERS)[] => {
+    if (is_tagged && status === '200') return ['ETag']
+    return heedsKey(operation, method) && status.startsWith('2') ? ['Idempotent-Replayed'] : []
+  }
+  const headers = (...more: (keyof typeof ANSWER_HEADERS)[]) => ({
+    ...answerHeaders(...more),
+    ...(deprecation && ENDING_HEADERS),
+  })
   return {
     ...documented,
     operationId: summary.replace(/ (\w)/g, (_, letter) => letter.toUpperCase()).replace(/^\w/, (c) => c.toLowerCase()),
+    ...(deprecation && { deprecated: true }),
     ...securityOf(operation),
     ...descriptionOf(operation),
     parameters: [...headersOf(operation, method, path, is_single), ...parameters.map(toParameter)],
     ...(requestBody && { requestBody: toRequestBody(requestBody, operation) }),
     responses: {
-      ...mapValues(responses, toReply),
-      ...(is_tagged && { 304: { description: 'Unchanged' } }),
-      ...errorsOf(operation, method, path, replies),
+      ...mapValues(replies, (reply, status) => ({ ...reply, headers: headers(...moreHeaders(status)) })),
+      ...(is_tagged && { 304: { description: 'Unchanged', headers: headers('ETag') } }),
+      ...errorsOf(operation, method, path, errors),
     },
   }
 }
@@ -106,11 +155,12 @@ function securityOf({ permission, and_permission, link }: Operation): { security
 }
 
 /** Adds what an API key needs for the operation. */
-function descriptionOf({ description, permission, ...more }: Operation): { description: string } {
+function descriptionOf({ description, permission, deprecation, ...more }: Operation): { description: string } {
   const also = more.and_permission ? ` and \`${more.and_permission}\`` : ''
   const or = more.or_permission && more.or_permission !== 'member' ? ` or \`${more.or_permission}\`` : ''
   const need = isPermission(permission) ? `API keys need \`${permission}\`${also}${or}.` : 'Takes no API key.'
-  return { description: description ? `${description} ${need}` : need }
+  const end = deprecation && `Deprecated since ${deprecation.since}; it may be gone from ${deprecation.sunset} on.`
+  return { description: [description, need, end].filter(Boolean).join(' ') }
 }
 
 /** Lists the sections in the order of their first operations. */
@@ -126,8 +176,11 @@ function isSingle(reply: Reply | undefined): boolean {
   return [schema?.properties?.data?.type].flat().includes('object')
 }
 
-function toReply({ content, ...reply }: Reply, status: string) {
-  const is_empty = typeof content?.type === 'string'
-  const description = SUCCESSES[status] && reply.description.startsWith('Response for') ? SUCCESSES[status] : undefined
-  return { ...reply, ...(description && { description }), ...(content && !is_empty && { content: toContent(content) }) }
+/** Keeps of a reply its description and its content: the generator puts the keywords of its schema beside them. */
+function toReply({ description, content }: Reply, status: string): Reply {
+  const has_content = Object.values(content ?? {}).some((media) => media !== undefined)
+  return {
+    description: description ?? SUCCESSES[status] ?? `Response for status ${status}`,
+    ...(has_content && { content: toContent(content!) }),
+  }
 }

@@ -1,8 +1,12 @@
-/** `/swagger`: the API to read and to try. All of it is served from here, so that it works without internet. */
+/**
+ * `/swagger`: the API to read and to try, and `/client.ts`, a client of it. All of it is served from here, so that it
+ * works without internet.
+ */
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import type Elysia from 'elysia'
-import { openApiDocument } from './document'
+import { clientFile } from './client-file'
+import { type Documented, openApiDocument } from './document'
 
 /** Its addresses are relative: BASE_URL may have a path. */
 const PAGE = `<!doctype html>
@@ -50,23 +54,29 @@ const POLICY = "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-
 const HIDDEN = { detail: { hide: true, permission: 'anyone' } } as const
 
 /** A plugin for the outermost app: the document holds the routes of all its plugins. */
-export function documentationRoutes<App extends Elysia>(app: App): App {
+export const documentationRoutes = (documented: Documented) => (app: Elysia) => {
   let document: string | undefined
-  app
+  let client: Promise<string> | undefined
+  const read = () => {
+    document ??= JSON.stringify(openApiDocument(app, documented))
+    return document
+  }
+  return app
     .get('/swagger', () => answer(PAGE, 'text/html; charset=utf-8'), HIDDEN)
     .get('/swagger/start.js', () => answer(START, 'text/javascript; charset=utf-8'), HIDDEN)
     .get('/swagger/swagger-ui.css', () => asset('swagger-ui.css'), HIDDEN)
     .get('/swagger/swagger-ui-bundle.js', () => asset('swagger-ui-bundle.js'), HIDDEN)
     .get('/swagger/favicon-32x32.png', () => asset('favicon-32x32.png'), HIDDEN)
+    .get('/swagger/json', () => answer(read(), 'application/json'), HIDDEN)
     .get(
-      '/swagger/json',
-      () => {
-        document ??= JSON.stringify(openApiDocument(app))
-        return answer(document, 'application/json')
+      '/client.ts',
+      async () => {
+        client ??= clientFile(read())
+        // A type of its own would make browsers save it: many read it first.
+        return answer(await client, 'text/plain; charset=utf-8')
       },
       HIDDEN,
     )
-  return app
 }
 
 /** The files that were asked for, 1.7 MB together: read once. */

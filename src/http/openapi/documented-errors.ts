@@ -2,7 +2,7 @@
 import { ERRORS, type ErrorCode } from '../../base/errors'
 import { type Declared, isInOrganization } from '../request/declarations'
 import { isResourceId, notFoundCode } from '../request/resources'
-import { heedsIfMatch, heedsKey } from './documented-headers'
+import { answerHeaders, heedsIfMatch, heedsKey } from './documented-headers'
 
 type Media = { schema?: Record<string, unknown> }
 /** An operation as the generator makes it: what its route declares, and models that name their codes. */
@@ -69,18 +69,55 @@ function mayFindMerged(method: string, path: string): boolean {
 function errorReply(codes: ErrorCode[]) {
   const description = codes.map((code) => `\`${code}\`: ${ERRORS[code][1]}`).join('. ')
   const examples = Object.fromEntries(codes.map((code) => [code, { value: exampleOf(code) }]))
-  return { description, content: { 'application/json': { schema: errorSchema(codes), examples } } }
+  const is_passing = [429, 503].includes(ERRORS[codes[0]!][0])
+  const headers = answerHeaders(...(is_passing ? (['Retry-After'] as const) : []))
+  return { description, headers, content: { 'application/json': { schema: errorSchema(codes), examples } } }
+}
+
+/** The schemas that all error replies share. Each reply narrows `code` to what its operation may answer. */
+export const ERROR_SCHEMAS = {
+  Error: {
+    type: 'object',
+    required: ['error'],
+    properties: {
+      error: {
+        type: 'object',
+        required: ['code', 'message', 'details'],
+        properties: {
+          code: { type: 'string', description: 'What programs go by' },
+          message: { type: 'string', description: 'For people' },
+          details: { $ref: '#/components/schemas/ErrorDetails' },
+        },
+      },
+    },
+  },
+  ErrorDetails: {
+    type: 'object',
+    description: 'More about an error, by its code',
+    additionalProperties: {},
+    properties: {
+      errors: {
+        type: 'array',
+        items: { $ref: '#/components/schemas/FieldFault' },
+        description: 'For a 422: each fault',
+      },
+    },
+  },
+  FieldFault: {
+    type: 'object',
+    required: ['path', 'message'],
+    additionalProperties: {},
+    properties: {
+      path: { type: 'string', description: 'JSON pointer to the field', examples: ['/email'] },
+      message: { type: 'string', description: 'For people', examples: ['must be an email address'] },
+    },
+  },
 }
 
 function errorSchema(codes: ErrorCode[]) {
-  const details = 'For a 422 `errors`: a JSON pointer and a message for each fault'
-  const properties = {
-    code: { type: 'string', enum: codes, description: 'What programs go by' },
-    message: { type: 'string', description: 'For people' },
-    details: { type: 'object', description: details },
-  }
-  const error = { type: 'object', required: Object.keys(properties), properties }
-  return { type: 'object', required: ['error'], properties: { error } }
+  const open = { type: 'object', additionalProperties: true }
+  const error = { ...open, properties: { code: { type: 'string', enum: codes } } }
+  return { allOf: [{ $ref: '#/components/schemas/Error' }, { ...open, properties: { error } }] }
 }
 
 function exampleOf(code: ErrorCode) {

@@ -28,6 +28,32 @@ export const HEADERS = {
   },
 }
 
+const text = { type: 'string' }
+const whole = { type: 'integer' }
+
+/** Headers of answers. A page of another origin may read these, where it may read the answer. */
+export const ANSWER_HEADERS = {
+  'X-Request-Id': { description: 'Names the request in the log of the service', schema: text },
+  'X-RateLimit-Limit': { description: 'Requests that the window allows; absent without a limit', schema: whole },
+  'X-RateLimit-Remaining': { description: 'Requests that are left in the window', schema: whole },
+  'X-RateLimit-Reset': { description: 'When the window ends, in seconds since 1970', schema: whole },
+  'Retry-After': { description: 'Seconds after which the request may be sent again', schema: whole },
+  ETag: { description: 'For If-Match and If-None-Match', schema: text },
+  'Idempotent-Replayed': { description: '`true`: the first answer to this Idempotency-Key', schema: text },
+}
+/** Headers of deprecated operations beside those. */
+export const ENDING_HEADERS = {
+  Deprecation: { description: 'Since when the operation is deprecated, as `@` and seconds since 1970', schema: text },
+  Sunset: { description: 'When the operation may be gone, as an HTTP date', schema: text },
+  Link: { description: 'With `rel="deprecation"`: where to read about it', schema: text },
+}
+const ALWAYS = ['X-Request-Id', 'X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'] as const
+
+/** Refers to headers of an answer: those of all answers, and others. */
+export function answerHeaders(...more: (keyof typeof ANSWER_HEADERS)[]) {
+  return Object.fromEntries([...ALWAYS, ...more].map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+}
+
 /**
  * Refers to the headers that an operation reads.
  * @param path without `/api/v1`

@@ -24,9 +24,12 @@ export function toContent(content: Content): Content {
   return mapValues(content, (media) => (media.schema ? { ...media, schema: toSchema(media.schema) } : media))
 }
 
-function toSchema(schema: Schema): Schema {
+/** Documents a model: with the keywords of JSON Schema alone. */
+export function toSchema(model: Schema): Schema {
+  const schema = withNullAsType(model)
   const known = Object.entries(schema).filter(
-    ([keyword]) => KEYWORDS.has(keyword) && !(keyword === 'additionalProperties' && schema.patternProperties),
+    ([keyword, value]) =>
+      value !== undefined && KEYWORDS.has(keyword) && !(keyword === 'additionalProperties' && schema.patternProperties),
   )
   return Object.fromEntries(
     known.map(([keyword, value]) => {
@@ -41,6 +44,14 @@ function toSchema(schema: Schema): Schema {
       return [keyword, keyword.endsWith('Of') ? (value as Schema[]).map(toSchema) : value]
     }),
   )
+}
+
+/** Writes a choice between one type and null as a list of types. */
+function withNullAsType(schema: Schema): Schema {
+  const { anyOf = [], ...rest } = schema as { anyOf?: Schema[] }
+  const [choice, ...more] = anyOf.filter(({ type }) => type !== 'null')
+  if (anyOf.length !== 2 || more.length > 0 || typeof choice?.type !== 'string') return schema
+  return { ...rest, ...choice, type: [choice.type, 'null'] }
 }
 
 /** Changes every value of a record. */

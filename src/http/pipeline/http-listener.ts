@@ -4,6 +4,8 @@
  * SNICallback, and the server of `node:https` has no `setSecureContext`. So a second server listens on the same port,
  * gets all new connections, and the first one serves those that it has.
  */
+import { once } from 'node:events'
+import { createServer } from 'node:net'
 import { config } from '../../base/config'
 import { log } from '../../base/log'
 import { listeningSockets, steerConnections } from '../../base/net/steer'
@@ -17,7 +19,12 @@ type App = {
   server: Server | null
   fetch(request: Request): Response | Promise<Response>
 }
-type Server = Pick<Bun.Server<unknown>, 'port' | 'stop' | 'reload'>
+/** A server of Bun. */
+type Server = {
+  readonly port: number | undefined
+  stop(breaks_off: boolean): Promise<void>
+  reload(options: { routes: object; fetch(request: Request): Promise<Response> }): unknown
+}
 
 /**
  * Longest silence on an HTTP connection: a request may wait for its first email attempt, an upload for its client. Load
@@ -40,10 +47,12 @@ export class HttpListener {
   }
 
   /** Listens on PORT. @throws the error of the socket, such as `EADDRINUSE` */
-  listen(certificate: Certificate | undefined): void {
+  async listen(certificate: Certificate | undefined): Promise<void> {
     // A second service on the same port must fail, not take part of the requests in silence.
     if (certificate && config.PORT > 0) {
-      Bun.listen({ port: config.PORT, hostname: config.HOST, socket: { data() {} } }).stop(true)
+      const server = createServer().listen(config.PORT, config.HOST)
+      await once(server, 'listening')
+      await once(server.close(), 'close')
     }
     this.#add(config.PORT, certificate)
   }

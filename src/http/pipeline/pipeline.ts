@@ -32,6 +32,7 @@ import { idempotency } from '../rerun/idempotency'
 import { ifMatch } from '../rerun/if-match'
 import { keyWrites } from '../rerun/key-write'
 import type { Handlers } from '../rerun/route-handlers'
+import { deprecation } from './deprecation'
 import { errorAnswers } from './error-answers'
 
 /** One year, for a service that itself serves HTTPS (RFC 6797). A proxy in front adds its own. */
@@ -74,7 +75,8 @@ export function pipeline(handlers: Handlers, declarations: Declarations, stoppin
         await countCaller(request, state, headers)
       })
 
-      // body
+      // until when the route stays, body
+      .use(deprecation(declarations))
       .onParse({ as: 'global' }, bodyReader(declarations))
       .onTransform({ as: 'global' }, ({ request }) => {
         if (isBadEncoding(request.url)) throw new ApiError('BAD_REQUEST', { reason: 'The query is no valid UTF-8' })
@@ -83,13 +85,11 @@ export function pipeline(handlers: Handlers, declarations: Declarations, stoppin
       // membership, permission
       .use(admission(declarations))
 
-      // query, path, If-Match, key
+      // query, path, If-Match, key; etag, after the handler
       .use(singleParameters())
       .use(ifMatch(handlers, declarations))
       .use(idempotency(handlers, declarations))
       .use(keyWrites(handlers, declarations))
-
-      // etag, after the handler
       .use(entityTags(handlers))
 
       // log

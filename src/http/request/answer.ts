@@ -31,10 +31,10 @@ export function headersOf(set: { headers: unknown }): Record<string, string | nu
  * a 304 or a comparison of tags.
  */
 export class LargeAnswer extends Response {
-  /** @param versions what the tags are made of, that of the whole answer first; empty when the answer has no tag */
+  /** @param version what the tag is made of; without it the answer has none */
   constructor(
     private readonly value: unknown,
-    readonly versions: unknown[],
+    readonly version?: { data: object },
   ) {
     super(null)
   }
@@ -72,9 +72,9 @@ export function withoutFalseLength(response: Response): Response {
 
 /**
  * Returns a `LargeAnswer` for a value with lists that are read in steps, and the value itself when it has none.
- * @param versions as in `LargeAnswer`
+ * @param version as in `LargeAnswer`
  */
-export function inSteps<T>(value: InSteps<T>, versions: unknown[] = []): T {
+export function inSteps<T>(value: InSteps<T>, version?: { data: object }): T {
   // Elysia sends a Response from any handler, but the type of a handler with a `response` model does not allow one.
-  return (hasSteps(value) ? new LargeAnswer(value, versions) : value) as T
+  return (hasSteps(value) ? new LargeAnswer(value, version) : value) as T
 }

@@ -32,6 +32,8 @@ type Access = Permission | Standing | 'account' | 'anyone'
  */
 type Idempotency = 'with the change' | 'by its command' | 'afterwards' | 'never'
 
+type Deprecation = { since: string; sunset: string }
+
 type OtherAccess = Permission | 'member' | readonly Permission[]
 
 /** The fields of `detail` besides OpenAPI's own words. */
@@ -59,6 +61,8 @@ export type Declared = {
   is_for_providers?: true
   /** It only reads although it is no GET, and is bounded like one; `dry run`: when body or query asks for that. */
   reads?: true | 'dry run'
+  /** The days from which the route is deprecated, and from which it may be gone: at least 12 months later. */
+  deprecation?: Deprecation
   /** Admits callers with a signed link instead of a token. @returns the organization that the link vouches for */
   link?: (url: string) => string | undefined
 }
@@ -78,6 +82,7 @@ export type Declaration = {
   /** `never` for all that is no POST. */
   idempotency: Idempotency
   link?: (url: string) => string | undefined
+  deprecation?: Deprecation
   /** The body, by its declared media type. */
   body: 'json' | 'form' | 'bytes'
   /** The model of a JSON body. */
@@ -109,11 +114,12 @@ export function readDeclarations(app: AnyElysia, declarations: Declarations): vo
     const fault = detailFault(method, path, detail)
     if (fault) throw new Error(`the route ${name} ${fault}`)
     const { permission, idempotency = 'never', has_optional_body = false, is_for_providers = false } = detail
-    const { or_permission, and_permission, removes_path, if_match, reads, link } = detail
+    const { or_permission, and_permission, removes_path, if_match, reads, link, deprecation } = detail
     const [body, success] = [bodyOf(detail), successOf(hooks.response)]
     const model = hooks.body as TSchema | undefined
     const may_create = method === 'PUT' && success === 201 ? true : undefined
-    const plain = { or_permission, and_permission, removes_path, if_match, reads, link, has_optional_body, may_create }
+    const said = { or_permission, and_permission, removes_path, if_match, reads, link, deprecation }
+    const plain = { ...said, has_optional_body, may_create }
     declarations.set(name, { ...plain, permission: permission!, idempotency, body, model, success, is_for_providers })
   }
 }
@@ -149,15 +155,22 @@ export function routeOf(declarations: Declarations, method: string, pathname: st
 type Detail = Declared & { hide?: boolean; summary?: string; requestBody?: { content?: Record<string, unknown> } }
 
 function detailFault(method: string, path: string, detail: Detail): string | undefined {
-  const { hide, summary, permission, idempotency } = detail
+  const { hide, summary, permission, idempotency, deprecation } = detail
   if (!permission) return 'declares no permission in its detail'
   if (!hide && !summary) return 'declares no summary in its detail'
+  if (deprecation && !isLongEnough(deprecation)) return 'is deprecated for less than 12 months'
   const needs_idempotency = method === 'POST' && isInOrganization(permission)
   if (needs_idempotency && !idempotency) return 'declares no idempotency in its detail'
   if (!needs_idempotency && idempotency) return 'declares an idempotency: only a POST in an organization has one'
   if (!isInOrganization(permission)) return undefined
   const unknown = [...path.matchAll(/:(\w+)/g)].find(([, id]) => !isPathName(id!))
   return unknown && `names ${unknown[1]} in its path, which http/request/resources.ts does not know`
+}
+
+function isLongEnough({ since, sunset }: Deprecation): boolean {
+  const end = new Date(since)
+  end.setUTCFullYear(end.getUTCFullYear() + 1)
+  return new Date(sunset) >= end
 }
 
 /**

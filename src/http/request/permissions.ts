@@ -83,6 +83,11 @@ export function lacking({ actor }: Pick<Scope, 'actor'>, needed: Permission | St
   return isPermission(needed) ? new ApiError('FORBIDDEN', { required: needed }) : notForKeys()
 }
 
+/** Lets nobody pass who may not do something. @throws FORBIDDEN */
+export function requireRight(scope: Pick<Scope, 'actor'>, needed: Permission): void {
+  if (!permits(scope, needed)) throw lacking(scope, needed)
+}
+
 /** The 403 of what no API key may do. */
 export function notForKeys(): ApiError {
   return new ApiError('FORBIDDEN', { reason: 'API keys may not do this: sign in' })

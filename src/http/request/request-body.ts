@@ -117,8 +117,15 @@ function bodyFault(message: string): ApiError {
 /** Fields whose null has a meaning in a create: no link to a company by domain, no message yet. */
 const NULLS = ['company_id', 'after']
 
+/** Objects of a create whose nulls mean the same. */
+const PARTS = ['message', 'contact']
+
 /** In a create, null means absent. */
 function withoutNulls(value: object): object {
+  for (const name of PARTS) {
+    const part: unknown = Reflect.get(value, name)
+    if (typeof part === 'object' && part !== null) withoutNulls(part)
+  }
   const absent = Object.keys(value).filter((name) => Reflect.get(value, name) === null && !NULLS.includes(name))
   for (const name of absent) Reflect.deleteProperty(value, name)
   return value

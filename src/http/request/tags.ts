@@ -4,21 +4,26 @@ import fresh from 'fresh'
 import { ApiError } from '../../base/errors'
 import { LargeAnswer } from './answer'
 
+/** Parts of a ticket that no change of it sets: what follows from messages and time, and what its reader has read. */
+const FOLLOWING = new Set([
+  ...['messages', 'time_entries', 'last_message', 'waiting_since', 'message_count', 'attachment_count', 'draft_count'],
+  ...['unread', 'read_to', 'updated_at'],
+])
+
 /**
- * Returns the tags that hold for what a GET shows, the tag of its own answer first. Where the GET shows more than the
- * answers of writes do (a ticket's messages and time entries), the tag of those answers holds too.
+ * Returns the tag of what a GET shows. That of a ticket ends with a second hash, of what If-Match is about: people read
+ * a ticket and customers write on it while somebody changes it.
+ * @param text the JSON of what is shown
  */
-export function tagsOf(shown: { data: object } | LargeAnswer): string[] {
-  if (shown instanceof LargeAnswer) return shown.versions.map((version) => etagOf(JSON.stringify(version)))
-  const { data } = shown
-  const { messages, time_entries, ...own } = data as Record<string, unknown>
-  const tags = [etagOf(JSON.stringify({ data }))]
-  // A message of 20 MB takes 50 ms of a processor.
-  return messages || time_entries ? [...tags, etagOf(JSON.stringify({ data: own }))] : tags
+export function tagOf(shown: { data: object }, text = JSON.stringify(shown)): string {
+  const whole = hashOf(text)
+  if (!('unread' in shown.data)) return `"${whole}"`
+  const own = Object.entries(shown.data).filter(([name]) => !FOLLOWING.has(name))
+  return `"${whole}.${hashOf(JSON.stringify(own))}"`
 }
 
 /** The end that modules of Apache which compress give a tag. One of ours is never shorter than that of a row. */
-const CODING = /(?<="[\w-]{27,64})-(?:gzip|br)(?=")/g
+const CODING = /(?<="[\w.-]{27,64})-(?:gzip|br)(?=")/g
 
 /**
  * Checks an If-Match header, if there is one. A tag is of a row, whatever the bytes of an answer: what a proxy that
@@ -28,9 +33,16 @@ const CODING = /(?<="[\w-]{27,64})-(?:gzip|br)(?=")/g
  */
 export function requireTag(header: string | null, shown: { data: object } | LargeAnswer | undefined): void {
   if (header === null || (shown && header.trim() === '*')) return
-  const current = shown ? tagsOf(shown) : []
+  const version = shown instanceof LargeAnswer ? shown.version : shown
+  const current = version && judged(tagOf(version))
   const named = header.replace(CODING, '').split(',')
-  if (!named.some((tag) => current.includes(tag.trim().replace(/^W\//, '')))) throw new ApiError('PRECONDITION_FAILED')
+  if (!named.some((tag) => judged(tag.trim().replace(/^W\//, '')) === current))
+    throw new ApiError('PRECONDITION_FAILED')
+}
+
+/** The part of a tag that If-Match is about. No header has a line break. */
+function judged(tag: string): string {
+  return tag.replace(/^"[\w-]{27}\.([\w-]{27})"$/, '\n$1')
 }
 
 /** Tells whether If-None-Match names the tag, also as a proxy that compresses made it. */
@@ -38,12 +50,12 @@ export function isNamed({ headers }: Request, etag: string): boolean {
   return fresh({ 'if-none-match': headers.get('if-none-match')?.replace(CODING, '') }, { etag })
 }
 
-/** The signatures in addresses of attachments (`desk/attachments/signed-url.ts`), in JSON fields and in HTML. */
+/** The signatures in addresses of attachments (`base/attachment-url.ts`), in JSON fields and in HTML. */
 const SIGNATURES =
   /(\/api\/v1\/attachments\/[0-9a-f-]{36}\/content)\?organization=[0-9a-f-]{36}&(?:amp;)?expires=\d+&(?:amp;)?signature=[\w-]+/g
 
 /** The signatures change every five minutes although the object does not, so they are left out. */
-export function etagOf(text: string): string {
+function hashOf(text: string): string {
   const lasting = text.includes('signature=') ? text.replace(SIGNATURES, '$1') : text
-  return `"${createHash('sha256').update(lasting).digest('base64url').slice(0, 27)}"`
+  return createHash('sha256').update(lasting).digest('base64url').slice(0, 27)
 }

@@ -7,8 +7,8 @@ import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
 import { ValueErrorType } from '@sinclair/typebox/errors'
 import { ValidationError } from 'elysia'
 import { config } from '../../base/config'
-import { ApiError, ERRORS, type ErrorCode, type Fault } from '../../base/errors'
-import { type LengthLimits, lengthFault } from '../../base/shapes/fields'
+import { ApiError, ERRORS, type ErrorCode } from '../../base/errors'
+import { type CodedFault, type LengthLimits, lengthFault, wholeFaults } from '../../base/shapes/fields'
 
 /** The most faults that one answer lists. */
 export const MOST_FAULTS = 100
@@ -41,7 +41,7 @@ type Validator = { schema?: FieldSchema; Errors(value: unknown): Iterable<RawFau
 /** A field of an answer that its model does not allow: the type of what is there, and what was expected. */
 type BrokenField = { path: string; type: string; message: string; value?: unknown }
 
-type FieldFault = Fault & { code: ErrorCode; position: number }
+type FieldFault = CodedFault & { position: number }
 
 /** Returns the 422; 400 when a route needs a body and the request has none. */
 export function toValidationError(error: ValidationError): ApiError {
@@ -78,19 +78,24 @@ function typeOf(value: unknown): string {
 export function judgeBody(model: TSchema, value: unknown): ApiError | undefined {
   const checker = checkers.get(model) ?? TypeCompiler.Compile(model)
   checkers.set(model, checker)
-  return checker.Check(value) ? undefined : invalid(checker.Errors(value), model as FieldSchema)
+  const whole = wholeFaults(model, value)
+  if (checker.Check(value) && whole.length === 0) return undefined
+  return invalid(checker.Errors(value), model as FieldSchema, '', whole)
 }
 
 /** By model, each compiled when its first body comes. */
 const checkers = new WeakMap<TSchema, TypeCheck<TSchema>>()
 
-function invalid(found: Iterable<RawFault>, schema: FieldSchema = {}, prefix = ''): ApiError {
+function invalid(found: Iterable<RawFault>, schema: FieldSchema = {}, prefix = '', whole: CodedFault[] = []): ApiError {
   const order = Object.keys(schema.properties ?? {})
   const faults = new Map<string, FieldFault>()
   for (const fault of inFields(found)) {
     if (faults.size >= MOST_FAULTS) break
     if (!faults.has(fault.path)) faults.set(fault.path, toFault(fault, order))
     if (fault.type === ValueErrorType.ArrayMaxItems && (fault.value as unknown[]).length > MOST_ITEMS) break
+  }
+  for (const fault of whole) {
+    if (!faults.has(fault.path)) faults.set(fault.path, { ...fault, position: positionOf(fault.path, order) })
   }
   const sorted = [...faults.values()].sort((a, b) => a.position - b.position)
   const errors = sorted.map(({ path, message }) => ({ path: prefix + path, message }))
@@ -108,9 +113,13 @@ function* inFields(faults: Iterable<RawFault>): Iterable<RawFault> {
   }
 }
 
+function positionOf(path: string, order: string[]): number {
+  return order.indexOf(path.split('/')[1] ?? '')
+}
+
 function toFault({ type, path, value, schema: raw }: RawFault, order: string[]): FieldFault {
   const schema = raw as FieldSchema
-  const position = order.indexOf(path.split('/')[1] ?? '')
+  const position = positionOf(path, order)
   if (type === ValueErrorType.ObjectRequiredProperty) {
     return { path, position, code: schema.missing_code ?? 'VALIDATION_ERROR', message: 'is required' }
   }

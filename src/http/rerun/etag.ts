@@ -4,7 +4,7 @@
  */
 import Elysia, { ElysiaCustomStatusResponse } from 'elysia'
 import { LargeAnswer } from '../request/answer'
-import { etagOf, isNamed, tagsOf } from '../request/tags'
+import { isNamed, tagOf } from '../request/tags'
 import type { Handlers } from './route-handlers'
 
 /** Returns the plugin that tags the answers of all routes. */
@@ -13,7 +13,7 @@ export function entityTags(handlers: Handlers) {
     { as: 'global' },
     ({ request, route, params, responseValue, set }) => {
       if (responseValue instanceof LargeAnswer) {
-        const [etag] = tagsOf(responseValue)
+        const etag = responseValue.version && tagOf(responseValue.version)
         if (etag !== undefined) set.headers.etag = etag
         return etag !== undefined && isKnown(request, etag) ? notModified(set) : responseValue.toResponse(request)
       }
@@ -29,7 +29,7 @@ export function entityTags(handlers: Handlers) {
       }
       if (responseValue instanceof ElysiaCustomStatusResponse) set.status = responseValue.code
       const text = JSON.stringify(value)
-      const etag = tagOf(value, text)
+      const etag = tagOfAnswer(value as { data: object }, text)
       set.headers.etag = etag
       if (isKnown(request, etag)) return notModified(set)
       set.headers['content-type'] = 'application/json'
@@ -40,11 +40,10 @@ export function entityTags(handlers: Handlers) {
 }
 
 /** The tag of an answer. A secret that only the answer to a create shows does not count: no later answer has it. */
-function tagOf(value: unknown, text: string): string {
-  const { data } = value as { data: Record<string, unknown> }
-  if (!('key' in data)) return etagOf(text)
-  const { key, ...shown } = data
-  return etagOf(JSON.stringify({ data: shown }))
+function tagOfAnswer(value: { data: object }, text: string): string {
+  if (!('key' in value.data)) return tagOf(value, text)
+  const { key, ...data } = value.data
+  return tagOf({ data })
 }
 
 /** True when what the route answers can be read again by a GET: a tag would be of no use otherwise. */

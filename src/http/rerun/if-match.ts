@@ -41,7 +41,8 @@ export async function requireMatch(handlers: Handlers, call: Call): Promise<void
   const header = request.headers.get('if-match')
   if (header === null || !isConditional(request.method, route) || header.trim() === '*') return
   const read = handlers.find('GET', route)
-  requireTag(header, read && ((await read(call)) as { data: object } | LargeAnswer))
+  // The query is of the write.
+  requireTag(header, read && ((await read({ ...call, query: {} })) as { data: object } | LargeAnswer))
 }
 
 /** A DELETE that ends in a word instead of an id (`/tickets/:ticket_id/labels`) is an action, without conditions. */

@@ -14,7 +14,7 @@ import { currentTraceparent, traced } from '../../base/tracing/trace'
 import { wake } from '../../delivery/outbox/wake'
 import { keepEach, promiseRemoval } from '../../desk/attachments/removals'
 import { storage } from '../../desk/attachments/storage'
-import { findMailboxesByAddress } from '../mailboxes/queries'
+import { findMailboxesByAddress, findPostmaster } from '../mailboxes/queries'
 import type { Envelope, RcptMailbox } from '../smtp/envelope'
 import type { RefusedRecipient } from '../smtp/refusals'
 import type { LedgerEntry } from './message'
@@ -22,7 +22,8 @@ import { domainOf, ownDomainOf } from './own-domains'
 
 /** Finds the active mailbox of a RCPT address, or the reason why there is none, which is answered 550. */
 export async function findRecipient(connection: Connection, address: string): Promise<RcptMailbox | RefusedRecipient> {
-  const mailbox = await findWithOthers({ sql: connection.sql, address })
+  const mailbox =
+    (await findWithOthers({ sql: connection.sql, address })) ?? (await findPostmaster(connection.sql, address))
   if (!mailbox) {
     const domain = await ownDomainOf(connection, address)
     return { reason: domain === null ? 'unknown_domain' : 'unknown_mailbox', domain }
@@ -30,7 +31,11 @@ export async function findRecipient(connection: Connection, address: string): Pr
   const { organization_id, id: mailbox_id, address: mailbox_address } = mailbox
   // The sender brings the message to this recipient later, and to the others now.
   requireMachine(organization_id)
-  if (mailbox.is_active && mailbox.may_use_address) return { organization_id, mailbox_id, mailbox_address, address }
+  if (mailbox.is_active && mailbox.may_use_address) {
+    // SMTP alone knows a postmaster without a domain.
+    const whole = address.includes('@') ? address : address + mailbox_address.slice(mailbox_address.lastIndexOf('@'))
+    return { organization_id, mailbox_id, mailbox_address, address: whole }
+  }
   const reason = !mailbox.is_active
     ? 'mailbox_inactive'
     : mailbox.has_address

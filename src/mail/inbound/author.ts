@@ -5,8 +5,8 @@
 import { domainsOf, toDomain } from '../../base/address/domains'
 import { addressKey, isEmailAddress, mailboxKey } from '../../base/address/email'
 import type { Scope } from '../../base/scope'
-import { displayName, isOfList, type MailHeaders } from '../parse/parse'
-import type { InboundMail, Member, Sender } from './message'
+import { isOfList, type MailHeaders } from '../parse/parse'
+import type { InboundMail, Member, ReplyAddress, Sender } from './message'
 import { domainOf } from './own-domains'
 import type { SenderSource } from './trust'
 
@@ -27,9 +27,9 @@ const FORM = /^(?:mailer|forms?|form-submission|webform|notifications?|notify)$/
 const RETURN_PATH = /^(?:bounces?|returns?|mailer-daemon|postmaster|srs[01]|prvs|msprvs\d|btv1)(?=$|[-_.+=@\d])|=/
 
 /**
- * Chooses the sender of each message of an organization, and where it wants answers; finds members of the team among
- * the senders. An address of ours is never a sender: a mailbox of the organization, or one that the message says it was
- * passed on from.
+ * Chooses the sender of each message of an organization, as far as that does not depend on who is proven, and the
+ * Reply-To that may count; finds members of the team among the senders. An address of ours is never a sender: a mailbox
+ * of the organization, or one that the message says it was passed on from.
  */
 export async function withSenders(scope: Scope, mails: InboundMail[]): Promise<InboundMail[]> {
   const [known, form_senders] = await Promise.all([
@@ -40,10 +40,13 @@ export async function withSenders(scope: Scope, mails: InboundMail[]): Promise<I
     const ways = new Set(mail.headers.ways.map(mailboxKey))
     const isMailbox = (address: string) => known.get(addressKey(address))?.is_mailbox ?? false
     const isOurs = (address: string) => isMailbox(address) || ways.has(mailboxKey(address))
-    const sender = chooseSender(mail, isOurs, isMailbox, form_senders)
-    const reply_to = replyToOf(mail.headers, sender, isOurs)
+    const sender = chooseSender(mail, isOurs, isMailbox)
     const sender_source = sourceOf(mail, sender, isMailbox)
     const from = mail.headers.from?.address
+    const is_contact = from !== undefined && (known.get(addressKey(from))?.is_contact ?? false)
+    const is_stranger = sender_source === 'from' && !is_contact
+    const writes = sender_source === 'from' && isForm(mail.headers, form_senders) ? 'always' : 'never'
+    const reply = replyOf(mail.headers, sender, isOurs, writes === 'never' && is_stranger ? 'unless forged' : writes)
     // Nobody writes to customers as the null sender.
     const may_be_member = sender_source === 'from' && mail.envelope_sender !== ''
     const member = may_be_member && from ? (known.get(addressKey(from))?.member ?? null) : null
@@ -52,18 +55,18 @@ export async function withSenders(scope: Scope, mails: InboundMail[]): Promise<I
     const passed_on =
       member && is_customers ? { by: member, note: forwarded.note, note_html: forwarded.note_html } : null
     const is_from_mailbox = from !== undefined && isMailbox(from)
-    return { ...mail, sender, reply_to, sender_source, member, passed_on, is_from_mailbox }
+    return { ...mail, sender, reply, sender_source, member, passed_on, is_from_mailbox }
   })
 }
 
-/** The meaning of an address for the organization: it is a mailbox, or the address of an active member. */
-type Known = { key: string; is_mailbox: boolean; member: Omit<Member, 'type'> | null }
+/** The meaning of an address for the organization: it is a mailbox, or the address of a contact or an active member. */
+type Known = { key: string; is_mailbox: boolean; is_contact: boolean; member: Omit<Member, 'type'> | null }
 
 /** @returns what is known, by the keys of the addresses as given, with their `+tag` */
 async function findKnown({ sql, organization_id }: Scope, addresses: string[]) {
-  if (addresses.length === 0) return new Map<string, { is_mailbox: boolean; member: Member | null }>()
+  if (addresses.length === 0) return new Map<string, Omit<Known, 'key' | 'member'> & { member: Member | null }>()
   const rows = await sql<Known[]>`
-    select g.key, b.id is not null as is_mailbox,
+    select g.key, b.id is not null as is_mailbox, ca.contact_id is not null as is_contact,
       case when u.id is not null then json_build_object('id', u.id, 'name', u.name, 'email', u.email, 'role', m.role) end
         as member
     from unnest(${addresses.map(addressKey)}::text[], ${addresses.map(mailboxKey)}::text[]) as g (key, mailbox_key)
@@ -72,11 +75,10 @@ async function findKnown({ sql, organization_id }: Scope, addresses: string[]) {
       users u join memberships m on m.organization_id = ${organization_id} and m.user_id = u.id and m.active
         and m.removed_at is null
     ) on u.email_key = g.key
-    where b.id is not null or u.id is not null`
+    left join contact_addresses ca on ca.organization_id = ${organization_id} and ca.email_key = g.key
+    where b.id is not null or u.id is not null or ca.contact_id is not null`
   return new Map(
-    rows.map(({ key, is_mailbox, member }) => {
-      return [key, { is_mailbox, member: member && { type: 'user' as const, ...member } }]
-    }),
+    rows.map(({ key, member, ...is }) => [key, { ...is, member: member && { type: 'user' as const, ...member } }]),
   )
 }
 
@@ -109,17 +111,12 @@ function sourceOf({ headers, sender: read }: InboundMail, sender: Sender | undef
  * Reply-To and Sender; then the envelope sender; then an address at which nobody reads. Mail without From has its
  * sender already.
  */
-function chooseSender(
-  mail: InboundMail,
-  isOurs: IsOurs,
-  isMailbox: IsOurs,
-  form_senders: string[],
-): Sender | undefined {
+function chooseSender(mail: InboundMail, isOurs: IsOurs, isMailbox: IsOurs): Sender | undefined {
   const { headers, sender } = mail
   const { from, original_from, sender: resent } = headers
   if (!from) return sender && !isMailbox(sender.email) ? sender : undefined
   const isUsable = (address: string) => !isOurs(address) && !isNobody(address)
-  if (isUsable(from.address)) return visitorOf(headers, from, isUsable, form_senders) ?? sender
+  if (isUsable(from.address)) return sender
   // People who write to themselves have their own address in Delivered-To: only a Reply-To says that it is a form's.
   const is_way = !isMailbox(from.address) && !isNobody(from.address)
   const others = [original_from, ...answersTo(headers), is_way ? null : resent]
@@ -128,19 +125,32 @@ function chooseSender(
   return is_way ? sender : senderInEnvelope(mail, isOurs, isMailbox(from.address) ? 'mailbox' : 'nobody')
 }
 
+/** True for mail of a form, or of a list, which writes in the name of the person in Reply-To. */
+function isForm({ from, list }: MailHeaders, form_senders: string[]): boolean {
+  return from !== null && (list !== null || FORM.test(localPart(from.address)) || isAmong(form_senders, from.address))
+}
+
 /**
- * The person in whose name a form, or a list that writes its own address into From, has sent mail: the first usable
- * address of Reply-To at another domain, unless it is that of the list.
+ * The Reply-To that may count: one address, which is not ours, not the sender's, not nobody's, and not among the
+ * recipients, as that of a list is. A list adds its own address to that of the writer.
  */
-function visitorOf(headers: MailHeaders, from: Address, isUsable: IsOurs, form_senders: string[]): Sender | undefined {
-  const { list, to } = headers
-  if (!list && !FORM.test(localPart(from.address)) && !isAmong(form_senders, from.address)) return undefined
-  const lists = new Set(list ? to.map(({ address }) => addressKey(address)) : [])
-  const visitor = answersTo(headers).find(({ address }) => {
-    const is_list = list !== null && (isOfList(list, address) || lists.has(addressKey(address)))
-    return isUsable(address) && domainOf(address) !== domainOf(from.address) && !is_list
-  })
-  return visitor && { name: visitor.name || displayName(from.name, visitor.address), email: visitor.address }
+function replyOf(
+  { from, reply_to, list, to, cc }: MailHeaders,
+  sender: Sender | undefined,
+  isOurs: IsOurs,
+  writes: ReplyAddress['writes'],
+): ReplyAddress | null {
+  const recipients = new Set([...to, ...cc].map(({ address }) => addressKey(address)))
+  const of_list = new Set([...recipients, addressKey(from?.address ?? '')])
+  const isLists = (address: string) => list !== null && (isOfList(list, address) || of_list.has(addressKey(address)))
+  const named = new Map(
+    reply_to.flatMap((one) => (isLists(one.address) ? [] : [[addressKey(one.address), one] as const])),
+  )
+  const [[key, one] = []] = named
+  if (!sender || named.size !== 1 || !one || key === addressKey(sender.email)) return null
+  if (reply_to.length > MAX_REPLY_TO) return null
+  const is_usable = !recipients.has(key!) && !isOurs(one.address) && !isNobody(one.address)
+  return is_usable ? { name: one.name, address: one.address, writes } : null
 }
 
 /** True when the list has the address, or its domain or one above it. */
@@ -171,13 +181,6 @@ function senderInEnvelope({ sender, envelope_sender }: InboundMail, isOurs: IsOu
   if (envelope === null || isOurs(envelope)) return from === 'mailbox' ? undefined : sender
   const is_person = !isNobody(envelope) && !RETURN_PATH.test(localPart(envelope))
   return is_person || from === 'mailbox' ? { name: '', email: envelope } : sender
-}
-
-/** The first address of Reply-To that somebody reads, unless it is the sender. */
-function replyToOf(headers: MailHeaders, sender: Sender | undefined, isOurs: IsOurs): string | null {
-  if (!sender) return null
-  const found = answersTo(headers).find(({ address }) => !isOurs(address) && !isNobody(address))
-  return found && addressKey(found.address) !== addressKey(sender.email) ? found.address : null
 }
 
 function isNobody(address: string): boolean {

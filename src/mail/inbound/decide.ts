@@ -72,7 +72,7 @@ export async function decideAll(scope: Scope, mails: InboundMail[]): Promise<Dec
           ? {
               place,
               ...mail,
-              sender_email: mail.sender?.email ?? null,
+              sender_email: threadedBy(mail),
               trust: trusts[place]!,
               is_repeated: filed.has(place) && mail.ours !== 'copied id',
             }
@@ -148,6 +148,11 @@ async function decideOne(
   }
   if (thread) return { outcome: 'message', ...thread, trust, id_use }
   return { outcome: 'ticket', rule: 'new', trust, id_use }
+}
+
+/** The address by whose tickets mail is threaded: a form and a stranger lead to their own, not to those of Reply-To. */
+function threadedBy({ sender, sender_source, headers }: InboundMail): string | null {
+  return (sender_source === 'reply_to' ? headers.from?.address : sender?.email) ?? null
 }
 
 type Policies = { sender_policy: (typeof SENDER_POLICIES)[number]; spam_policy: (typeof SPAM_POLICIES)[number] }

@@ -16,15 +16,16 @@ import { getWritten } from '../../desk/messages/queries'
 import { addToEach, type CandidatesOfTicket, type Standing } from '../../desk/participants/commands'
 import { leaveOut } from '../../desk/participants/leave-out'
 import { type OpenedTicket, openTickets } from '../../desk/tickets/open-tickets'
-import { reopensOnReply, reopenTickets } from '../../desk/tickets/reopen'
+import { reopenTickets } from '../../desk/tickets/reopen'
 import type { EntryActor } from '../../desk/timeline/activity'
 import type { Answer } from '../parse/answer-words'
 import { type Decision, decideAll } from './decide'
-import { draftOf, othersOf, type StoredPart, subjectOf } from './mail-draft'
+import { draftOf, othersOf, placeOthers, type StoredPart, subjectOf } from './mail-draft'
 import type { InboundMail } from './message'
 import { recordBounce } from './record-bounce'
 import { repliesOfContacts } from './replies-of-contacts'
 import { addNoteOf, fileAnswer, mayBeAnswerOfTeam } from './team-mail'
+import { findUnanswered } from './unanswered'
 import { type FiledMail, writeOutcomes } from './write-outcomes'
 
 /** A message that is to be filed, its attachments, and its words when it may be an answer of a member. */
@@ -118,6 +119,9 @@ async function writeConversations(scope: Scope, round: Decided[], subscribers: S
   const ticket_ids = replies.map(({ ticket_id }) => ticket_id)
   const conversations = await lockConversations(scope, ticket_ids)
   for (const { ticket_id, draft } of replies) draft.id = nextMessageId(conversations.get(ticket_id)!)
+  for (const { draft } of await findUnanswered(scope, replies)) draft.directs_answers = true
+  for (const { draft } of openings) Object.assign(draft, await placeOthers(scope, null, draft))
+  for (const { ticket_id, draft } of replies) Object.assign(draft, await placeOthers(scope, ticket_id, draft))
   const opened = await openTickets(scope, openings.map(openingOf))
   await together([
     addMessages(
@@ -186,7 +190,7 @@ async function reopenAnswered(
   conversations: Map<string, Conversation>,
 ): Promise<Map<string, NewEvent[]>> {
   const answers = replies.filter(({ decision, draft }) => decision.trust.reopens && !draft.auto_reply)
-  if (answers.length === 0 || !(await reopensOnReply(scope))) return new Map()
+  if (answers.length === 0) return new Map()
   // All were locked at the same time.
   return reopenTickets(scope, answers, conversations.get(answers[0]!.ticket_id)!.locked_at)
 }
@@ -216,8 +220,9 @@ function peopleOfOpening({ ticket_id, mail, contact, actor, decision }: Written<
 function peopleOfReply(one: Written<Reply>, conversations: Map<string, Conversation>): CandidatesOfTicket {
   const { ticket_id, mail, actor, decision } = one
   const ticket = conversations.get(ticket_id)!
-  const { sender } = mail
-  const { is_known, anchor, trust } = decision
+  const { sender, sender_source } = mail
+  const { anchor, trust } = decision
+  const is_known = decision.is_known && sender_source !== 'reply_to'
   if (isContacts(one, conversations)) {
     return { ticket, actor, candidates: recipientsOf(mail, trust.adds[anchor]) }
   }

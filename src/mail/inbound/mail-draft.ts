@@ -1,10 +1,12 @@
 /** Makes the draft of a message of a ticket from an email. */
 import { addressKey } from '../../base/address/email'
+import { unsignedUrl } from '../../base/attachment-url'
 import { newId } from '../../base/db/columns'
-import { embedImages, textToHtml } from '../../base/html/body'
-import { unsignedUrl } from '../../desk/attachments/signed-url'
+import { dropUnknownImages, embedImages, textToHtml } from '../../base/html/body'
+import type { Scope } from '../../base/scope'
 import { readMessageId } from '../../desk/messages/anchors'
 import type { MessageDraft } from '../../desk/messages/draft'
+import { placePictures } from '../../desk/messages/pictures'
 import { endsOf } from '../parse/parse'
 import type { Decision } from './decide'
 import type { InboundMail } from './message'
@@ -35,6 +37,7 @@ export function draftOf(
   return {
     id: newId(),
     body,
+    format: content?.format ?? 'text',
     body_html: content ? htmlOf(content.body_html, parts) : textToHtml(body),
     text: body,
     reply_text: content?.reply_text ?? null,
@@ -46,22 +49,14 @@ export function draftOf(
     auto_reply: content?.auto_reply ?? false,
     // The check was of the member who passed it on.
     sender_verified: mail.passed_on ? null : mail.sender_verified,
-    reply_to: mayDirectAnswers(mail, decision) ? mail.reply_to : null,
+    reply_to: mail.reply_to,
+    directs_answers: mail.directs === 'always' || (mail.directs === 'at first' && decision.outcome !== 'message'),
     cc: content ? [...new Set(headers.cc.map(({ address }) => address))] : [],
     email_message_id: decision.id_use === 'copied' ? null : headers.message_id,
     references: ancestorsOf(mail),
     attachment_ids: parts.map(({ id }) => id),
+    picture_ids: [] as string[],
   } satisfies MessageDraft
-}
-
-/**
- * True when answers may go to the Reply-To of the mail: one who knows the code of a ticket could write in the name of
- * its contact, and have them sent to another address of a provider that everybody uses. Nothing goes to that of forged
- * mail (`desk/messages/outgoing`).
- */
-function mayDirectAnswers({ sender_verified }: InboundMail, decision: Filed): boolean {
-  if (decision.outcome !== 'message' || sender_verified !== null) return true
-  return decision.trust.adds[decision.anchor] === 'confirmed'
 }
 
 /** The subject of the ticket that the email opens. */
@@ -89,8 +84,23 @@ export function htmlOf(body_html: string, parts: StoredPart[]): string {
   const ids_in_lower_case = new Map(parts.map(({ id, content_id }) => [content_id?.toLowerCase(), id]))
   return embedImages(body_html, (content_id) => {
     const id = ids.get(content_id) ?? ids_in_lower_case.get(content_id.toLowerCase())
-    return id === undefined ? null : unsignedUrl(id)
+    return id === undefined ? undefined : unsignedUrl(id)
   })
+}
+
+/**
+ * Points the images that the mail did not bring to attachments of public messages of its ticket, which the caller's
+ * transaction has locked, and leaves out those that name nothing.
+ * @param ticket_id null: the mail opens a ticket
+ */
+export async function placeOthers(
+  scope: Scope,
+  ticket_id: string | null,
+  { body_html: given, attachment_ids: own_ids }: { body_html: string; attachment_ids: string[] },
+): Promise<{ body_html: string; picture_ids: string[] }> {
+  const text = { ticket_id, body: '', body_html: given, source: 'mail' as const, own_ids }
+  const { body_html, pictures } = await placePictures(scope, text)
+  return { body_html: dropUnknownImages(body_html), picture_ids: pictures }
 }
 
 /** Ids of others that it refers to. Another answer to the same message may name nothing else. */

@@ -9,9 +9,9 @@ import type { Actor } from '../../base/scope'
 import { storable } from '../../base/shapes/fold'
 import { readBounceTag } from '../../desk/messages/anchors'
 import { type Bounce, type MailHeaders, type ParsedMail, readHeaders } from '../parse/parse'
-import { checkSender, type Proof } from '../sender/check'
+import type { Proof } from '../sender/check'
 import type { Authentication } from '../sender/results'
-import { judgeSpam, type SpamVerdict } from '../spam/judge'
+import type { SpamVerdict } from '../spam/judge'
 import { type Fingerprint, fingerprintOf } from './fingerprint'
 import { destinationsOf } from './thread'
 import type { SenderSource } from './trust'
@@ -47,8 +47,12 @@ export type InboundMail = LedgerEntry & {
   passed_on: { by: Member; note: string; note_html: string } | null
   /** From is an address of a mailbox of the organization. */
   is_from_mailbox: boolean
+  /** The Reply-To that may count, until the sender is checked; null without one. */
+  reply: ReplyAddress | null
   /** Where the sender wants answers, when that is another address; null without one. */
   reply_to: string | null
+  /** When answers go to `reply_to`. */
+  directs: Directs
   /** Its report about the delivery of another message; null when it is not a report. */
   bounce: Bounce | null
   /** Mail that we sent, or words of others under our Message-ID or our reply address; null for all other mail. */
@@ -56,6 +60,8 @@ export type InboundMail = LedgerEntry & {
   fingerprint: Fingerprint
   /** True when the sender is proven, false when From is forged, null when nobody can tell, or it was not checked. */
   sender_verified: boolean | null
+  /** The same of From, which may not be the sender. */
+  from_verified: boolean | null
   /** The part that a proven sender has written. */
   proof: Proof
   /** Null: not checked. */
@@ -69,6 +75,12 @@ export type InboundMail = LedgerEntry & {
 }
 
 export type Sender = { name: string; email: string }
+
+/** An address in Reply-To, and when it is that of the writer, should it be of another organization than From. */
+export type ReplyAddress = { name: string; address: string; writes: 'always' | 'unless forged' | 'never' }
+
+/** When answers go to Reply-To: always, only while nobody else has written on the ticket before, or never. */
+export type Directs = 'always' | 'at first' | 'never'
 
 /** A member of the organization, as an actor. */
 export type Member = Extract<Actor, { type: 'user' }>
@@ -96,38 +108,20 @@ export function inboundMail(entry: LedgerEntry, raw: Uint8Array, parsed: ParsedM
     member: null,
     passed_on: null,
     is_from_mailbox: false,
+    reply: null,
     reply_to: null,
+    directs: 'never',
     bounce,
     ours: null,
     fingerprint,
     sender_verified: null,
+    from_verified: null,
     proof: [],
     authentication: null,
     is_undecided: false,
     spam: null,
     is_released: false,
   }
-}
-
-/**
- * Checks who wrote the message, and if it is spam. Never rejects, and takes some 5 seconds at most. An import waits for
- * no DNS.
- */
-export async function withCheckedSender(mail: InboundMail): Promise<InboundMail> {
-  const { raw, headers, sender, recipient, envelope_sender, remote_address, helo, relay_address, is_released } = mail
-  const from = headers.from?.address ?? null
-  const delivery = remote_address === null ? null : { remote_address, helo: helo ?? '', relay_address }
-  const [verdict, spam] = await Promise.all([
-    checkSender({ raw, from, envelope_sender, delivery }),
-    is_released ? null : judgeSpam({ raw, recipient, envelope_sender, delivery }),
-  ])
-  // A proof of From proves nobody else.
-  const is_from = sender !== undefined && sender.email === from
-  const sender_verified = verdict.sender_verified === true && !is_from ? null : verdict.sender_verified
-  const is_undecided = verdict.is_undecided && delivery !== null
-  // A forger uses up nothing of a proven sender.
-  const repeats = sender_verified ? `proven-${mail.fingerprint.repeats}` : mail.fingerprint.repeats
-  return { ...mail, ...verdict, spam, sender_verified, is_undecided, fingerprint: { ...mail.fingerprint, repeats } }
 }
 
 /** Gives the ids that the database can hold and find; those that are too long are left out. */

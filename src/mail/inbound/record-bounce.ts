@@ -127,6 +127,8 @@ function bodyOf(failed: Failed[], is_proven: boolean, { recipients }: Bounce, wo
 async function addNote(scope: Scope, ticket: Conversation, { text, html }: NoteBody): Promise<void> {
   await addMessage(scope, ticket, {
     body: text,
+    // The words of the report are in a quotation.
+    format: 'html',
     body_html: html,
     text,
     is_internal: true,

@@ -10,10 +10,11 @@ import { addMessage } from '../../desk/messages/commands'
 import { type Conversation, lockConversation, nextMessageId } from '../../desk/messages/conversation'
 import type { MessageDraft } from '../../desk/messages/draft'
 import { planEmail } from '../../desk/messages/outgoing'
+import { bodyOfHtml } from '../../desk/messages/pictures'
 import type { Answer } from '../parse/answer-words'
 import { answerInWorker } from '../parse/lanes'
 import type { Decision } from './decide'
-import { ancestorsOf, htmlOf, type StoredPart } from './mail-draft'
+import { ancestorsOf, htmlOf, placeOthers, type StoredPart } from './mail-draft'
 import { type InboundMail, type Member, storableIds } from './message'
 import type { Thread } from './thread'
 
@@ -26,17 +27,19 @@ export function unwrapForwarded(mail: InboundMail): InboundMail {
   const { content, headers, passed_on, sender_verified } = mail
   const forwarded = content?.forwarded
   if (!passed_on || !forwarded || sender_verified !== true || !ownsAnchors(mail)) return { ...mail, passed_on: null }
-  const { author, subject, message_id, text, body_html, reply_text, attachments } = forwarded
+  const { author, subject, message_id, text, format, body_html, reply_text, attachments } = forwarded
   const references = [...headers.references, ...storableIds(message_id === null ? [] : [message_id])]
   return {
     ...mail,
     sender: { name: author.name, email: author.address },
     sender_source: 'elsewhere',
     reply_to: null,
+    directs: 'never',
     headers: { ...headers, subject, references, to: [], cc: [] },
     content: {
       ...content,
       text,
+      format,
       body_html,
       reply_text,
       attachments: attachments ?? content.attachments,
@@ -79,6 +82,7 @@ export async function addNoteOf(
   const { by, note, note_html } = passed_on
   await addMessage({ ...scope, actor: by }, ticket, {
     body: note,
+    format: 'text',
     body_html: note_html,
     text: note,
     is_internal: true,
@@ -150,7 +154,9 @@ async function draftAnswer(
   { conversation, member }: { conversation: Conversation; member: Member },
 ): Promise<MessageDraft> {
   const { headers } = mail
-  const body_html = htmlOf(answer.body_html, parts)
+  const attachment_ids = parts.map((part) => part.id)
+  const own = { body_html: htmlOf(answer.body_html, parts), attachment_ids }
+  const { body_html, picture_ids } = await placeOthers(scope, conversation.id, own)
   const id = nextMessageId(conversation)
   const reached = new Set([...headers.to, ...headers.cc].map(({ address }) => addressKey(address)))
   // A member may be a participant, too.
@@ -160,7 +166,8 @@ async function draftAnswer(
   const own_id = headers.message_id === null ? [] : [headers.message_id]
   const draft = {
     id,
-    body: answer.body ?? body_html,
+    body: answer.body ?? bodyOfHtml(body_html),
+    format: answer.format,
     body_html,
     text: answer.text,
     is_internal: false,
@@ -168,7 +175,8 @@ async function draftAnswer(
     channel: 'email',
     sender_name: member.name,
     sender_email: member.email,
-    attachment_ids: parts.map((part) => part.id),
+    attachment_ids,
+    picture_ids,
   } satisfies MessageDraft
   if (!plan || recipients.length === 0) {
     return { ...draft, email_message_id: headers.message_id, references: ancestorsOf(mail) }

@@ -38,13 +38,17 @@ const FORGED: Trust = {
 }
 
 /**
- * Where the sender was read: in From, in another field of mail that has a mailbox of ours in From, or in another field
- * or the envelope of any other mail, which nothing checks.
+ * Where the sender was read: in From, in the Reply-To of a form, a list or a stranger, in another field of mail that
+ * has a mailbox of ours in From, or in another field or the envelope of any other mail, which nothing checks.
  */
-export type SenderSource = 'from' | 'list' | 'elsewhere'
+export type SenderSource = 'from' | 'reply_to' | 'list' | 'elsewhere'
 
-/** The rights of mail whose sender stands in a field that no check covers, so that nobody poses as a customer there. */
+/**
+ * The rights of mail whose sender stands in a field that no check covers, so that nobody poses as a customer there. By
+ * Reply-To mail threads as that of its From.
+ */
 const BORROWED: Record<Exclude<SenderSource, 'from'>, Partial<Trust>> = {
+  reply_to: { opens_with: 'listed', adds: { issued: 'listed', foreign: 'listed' } },
   list: { threads_by_foreign_ids: true, threads_by_code: false, adds: { issued: 'listed', foreign: 'listed' } },
   elsewhere: {
     threads_by_foreign_ids: false,
@@ -58,6 +62,7 @@ type Policy = (typeof SENDER_POLICIES)[number]
 
 type CheckedSender = {
   sender_verified: boolean | null
+  from_verified: boolean | null
   /** The check could not be made: who can make DNS fail must gain nothing. */
   is_undecided: boolean
   sender_source: SenderSource
@@ -65,8 +70,9 @@ type CheckedSender = {
 
 /** @param policy setting of the organization */
 export function trustIn(sender: CheckedSender, policy: Policy): Trust {
-  const trust = trustInFrom(sender, policy)
-  const { sender_source } = sender
+  const { sender_source, sender_verified, from_verified } = sender
+  const verified = sender_source === 'reply_to' ? from_verified : sender_verified
+  const trust = trustInFrom({ ...sender, sender_verified: verified }, policy)
   return sender_source === 'from' || trust === FORGED ? trust : { ...trust, ...BORROWED[sender_source] }
 }
 

@@ -134,7 +134,7 @@ function rowOf({ mail, decision, about }: FiledMail) {
     sender_verified,
     authentication,
     named,
-    from_keys: searchKeys([sender?.email ?? null]),
+    from_keys: searchKeys([sender?.email ?? null, headers.from && storable(headers.from.address)]),
     to_keys: searchKeys(named),
     spam_score: mail.spam?.score ?? null,
     spam_by: decision.spam_by,

@@ -2,9 +2,11 @@ import { and, eq, sql } from 'drizzle-orm'
 import { domainsOf, toDomain } from '../../base/address/domains'
 import { addressKey } from '../../base/address/email'
 import { newId } from '../../base/db/columns'
+import { preparedText } from '../../base/db/prepared-text'
 import { mailboxes } from '../../base/db/schema'
 import { violates } from '../../base/db/violations'
 import { fieldError } from '../../base/errors'
+import type { Format } from '../../base/html/formats'
 import { inTransaction, type Scope } from '../../base/scope'
 import { encrypt } from '../../base/secrets'
 import { freeLane } from '../../delivery/outbox/lane-faults'
@@ -22,7 +24,7 @@ import { checkSmtp, smtpColumns } from './smtp-columns'
 
 /** Creates a mailbox; the first one of an organization is its default. @throws EMAIL_ALREADY_EXISTS (`claimAddress`) */
 export async function createMailbox(scope: Scope, input: NewMailbox): Promise<Mailbox> {
-  const { smtp, dkim, is_default = false, name, signature, ...fields } = input
+  const { smtp, dkim, is_default = false, name, from_name, signature, signature_format, ...fields } = input
   const id = newId()
   const signing = dkimColumns(scope, id, dkim, await madeKey(dkim))
   await checkSmtp(smtp)
@@ -37,7 +39,8 @@ export async function createMailbox(scope: Scope, input: NewMailbox): Promise<Ma
         address_key: addressKey(fields.address),
         has_address: false,
         name: name || null,
-        signature: signatureText(signature),
+        from_name: from_name || null,
+        ...signatureColumns(signature ?? null, signature_format),
         organization_id,
         id,
         ...server,
@@ -54,7 +57,7 @@ export async function createMailbox(scope: Scope, input: NewMailbox): Promise<Ma
 
 /** Changes a mailbox; `is_default: true` moves the default to it. @throws MAILBOX_NOT_FOUND, EMAIL_ALREADY_EXISTS */
 export async function updateMailbox(scope: Scope, id: string, changes: MailboxChanges): Promise<Mailbox> {
-  const { smtp, dkim, is_default, name, signature, ...fields } = changes
+  const { smtp, dkim, is_default, name, from_name, signature, signature_format, ...fields } = changes
   // 404 comes before what is wrong with the body.
   if (smtp || dkim) await getMailbox(scope, id)
   await checkSmtp(smtp)
@@ -74,7 +77,8 @@ export async function updateMailbox(scope: Scope, id: string, changes: MailboxCh
         ...fields,
         ...(is_other && { address_key: addressKey(address), has_address: false }),
         ...(name !== undefined && { name: name || null }),
-        ...(signature !== undefined && { signature: signatureText(signature) }),
+        ...(from_name !== undefined && { from_name: from_name || null }),
+        ...signatureColumns(signature, signature_format),
         ...server,
         ...(is_other && !isPerson(scope) && { is_smtp_by_key: true }),
         ...signing,
@@ -162,9 +166,10 @@ async function checkDkimDomain(scope: Scope, id: string): Promise<void> {
   throw fieldError('VALIDATION_ERROR', '/dkim/domain', 'must be the domain of the address, or one above it')
 }
 
-/** Takes a blank signature for null. */
-function signatureText(signature: string | null | undefined): string | null {
-  return signature?.trim() ? signature : null
+/** The columns of the signature. */
+function signatureColumns(given: string | null | undefined, given_format: Format | undefined) {
+  const { text, format } = preparedText(given, given_format, mailboxes.signature)
+  return { signature: text, signature_format: format }
 }
 
 function addressExists(error: unknown): never {

@@ -1,11 +1,12 @@
 import { Type } from '@sinclair/typebox'
 import { toDomain } from '../../base/address/domains'
 import { isEmailAddress } from '../../base/address/email'
-import { INLET_PROVIDERS, OAUTH_GRANTS, SMTP_SECURITIES } from '../../base/db/schema'
+import { INLET_PROVIDERS, OAUTH_GRANTS, SMTP_SECURITIES, TEXT_FORMATS } from '../../base/db/schema'
 import { checkUrl } from '../../base/net/destination'
 import { Instant, orNull, Uuid } from '../../base/shapes/answers'
 import { body, flag, nullable, oneOf, optional, text } from '../../base/shapes/fields'
-import { hasKnownVariables, UNKNOWN_VARIABLE } from '../../desk/templates/variables'
+import { FORMAT_CHANGE, formatInput } from '../../desk/messages/model'
+import { FROM_VARIABLES, namesOnly, unknownVariable, VARIABLES } from '../../desk/templates/variables'
 import { readDkimKey } from './dkim'
 
 const address = text({
@@ -15,12 +16,20 @@ const address = text({
   fault: 'must be an email address without a +tag',
 })
 const name = text({ max: 255 })
+const isName = namesOnly(FROM_VARIABLES)
+const from_name = text({
+  max: 255,
+  rule: (value) => isName(value) && !/\p{Cc}/u.test(value),
+  code: 'INVALID_VARIABLE',
+  fault: unknownVariable(FROM_VARIABLES),
+  description: `Shown as the sender of answers instead of \`name\`, with ${FROM_VARIABLES.map((one) => `\`{{${one}}}\``).join(', ')}`,
+})
 const signature = text({
   max: 10_000,
   trim: false,
-  rule: hasKnownVariables,
+  rule: namesOnly(VARIABLES),
   code: 'INVALID_VARIABLE',
-  fault: UNKNOWN_VARIABLE,
+  fault: unknownVariable(),
   description:
     'Text or HTML, with the variables of macros. Stands below public answers, in the email only. Blank: none',
 })
@@ -98,6 +107,7 @@ export const Mailbox = Type.Object({
   id: Uuid,
   address: Type.String({ description: 'Where it receives and what it sends as' }),
   name: orNull(Type.String({ description: "Shown as the sender; null: the organization's" })),
+  from_name: orNull(Type.String({ description: 'Shown as the sender of answers, with variables; null: `name`' })),
   active: Type.Boolean({ description: 'Whether it receives and sends' }),
   is_default: Type.Boolean({
     description: 'Sends where no mailbox received the conversation, or that one cannot send',
@@ -146,6 +156,7 @@ export const Mailbox = Type.Object({
   ),
   verp: Type.Boolean({ description: 'Whether the envelope sender names the message' }),
   signature: orNull(Type.String({ description: 'Below public answers, in the email only; with variables' })),
+  signature_format: orNull(oneOf(TEXT_FORMATS), { description: 'Null without a signature' }),
   domain_verified: Type.Boolean({
     description:
       'Whether the domain of the address is verified as yours (`POST /domains`), and no other mailbox has the address. ' +
@@ -179,6 +190,7 @@ export type Mailbox = typeof Mailbox.static
 export const NewMailbox = body({
   address,
   name: optional(name),
+  from_name: optional(from_name),
   active: optional(flag()),
   is_default: optional(flag()),
   plus_addressing: optional(flag()),
@@ -186,12 +198,14 @@ export const NewMailbox = body({
   dkim: optional(Type.Object(dkimFields, { additionalProperties: true, fault: 'must be an object' })),
   verp: optional(verp),
   signature: optional(signature),
+  signature_format: formatInput(),
 })
 export type NewMailbox = typeof NewMailbox.static
 
 export const MailboxChanges = body({
   address: optional(address),
   name: optional(nullable(name)),
+  from_name: optional(nullable(from_name)),
   active: optional(flag()),
   is_default: optional(flag()),
   plus_addressing: optional(flag()),
@@ -211,6 +225,7 @@ export const MailboxChanges = body({
   ),
   verp: optional(verp),
   signature: optional(nullable(signature)),
+  signature_format: formatInput(FORMAT_CHANGE),
 })
 export type MailboxChanges = typeof MailboxChanges.static
 

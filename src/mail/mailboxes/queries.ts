@@ -1,6 +1,7 @@
-import { mailboxKey } from '../../base/address/email'
+import { addressKey, mailboxKey } from '../../base/address/email'
 import type { Connection, Fragment, Sql } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
+import { formOfText } from '../../base/html/formats'
 import type { Scope } from '../../base/scope'
 import { decrypt, type StoredAt } from '../../base/secrets'
 import { type Page, page } from '../../base/shapes/page'
@@ -105,6 +106,37 @@ export async function findMailboxesByAddress(sql: Sql, addresses: string[]): Pro
   return keys.map((key) => found.get(key) ?? null)
 }
 
+/**
+ * Finds who reads the mail of a postmaster that has no mailbox: the default mailbox of the organization that verified
+ * the domain, else of the one with the oldest mailbox there. Without a domain it is that of the first organization, or
+ * its mailbox of that name. Null for any other address, and for a domain without mailboxes.
+ */
+export async function findPostmaster(sql: Sql, address: string): Promise<AddressedMailbox | null> {
+  const [named, domain] = /^postmaster(?:@(.+))?$/.exec(addressKey(address)) ?? []
+  if (named === undefined) return null
+  const isNamed = sql`(m.has_address and m.address_key like 'postmaster@%')`
+  const [mailbox] = await sql<AddressedMailbox[]>`
+    select m.organization_id, m.id, m.address, m.active as is_active, m.has_address,
+      ${mayUseAddress(sql)} as may_use_address
+    from mailboxes m ${
+      domain === undefined
+        ? sql`
+          where m.organization_id = (select id from organizations order by id limit 1) and (is_default or ${isNamed})
+          order by ${isNamed} desc, m.id limit 1`
+        : sql`
+          join (
+            select organization_id from mailboxes
+            where has_address and substring(address_key from '[^@]*$') = ${domain}
+            order by id limit 1
+          ) oldest on true
+          left join domains d
+            on d.organization_id = m.organization_id and d.domain = ${domain} and d.verified_at is not null
+          where m.is_default and (d.id is not null or m.organization_id = oldest.organization_id)
+          order by d.verified_at, m.id limit 1`
+    }`
+  return mailbox ?? null
+}
+
 /** Lists the domains at which organizations have mailboxes, or that they listed: in lower case, in Punycode. */
 export async function listMailDomains({ sql }: Connection): Promise<Map<string, string | null>> {
   const rows = await sql<{ domain: string; owner: string | null }[]>`
@@ -126,7 +158,7 @@ type StoredMailbox = Omit<Mailbox, 'dkim' | 'sending'> & {
 
 async function selectMailboxes({ sql, organization_id }: Scope, rest: Fragment): Promise<Mailbox[]> {
   const rows = await sql<StoredMailbox[]>`
-    select m.id, address, name, active, is_default, plus_addressing,
+    select m.id, address, name, from_name, active, is_default, plus_addressing,
       case when smtp_host is not null then json_build_object(
         'host', smtp_host, 'port', smtp_port, 'security', smtp_security, 'username', smtp_username,
         'auth', case when s.id is not null then json_build_object(
@@ -137,7 +169,7 @@ async function selectMailboxes({ sql, organization_id }: Scope, rest: Fragment):
       case when dkim_domain is not null then json_build_object(
         'domain', dkim_domain, 'selector', dkim_selector, 'private_key', dkim_private_key
       ) end as dkim,
-      verp, signature, case when i.id is not null then json_build_object(
+      verp, signature, signature_format, case when i.id is not null then json_build_object(
         'provider', i.provider, 'has_signing_key', i.signing_key is not null
       ) end as inlet, m.has_address and ${isVerified(sql)} as domain_verified,
       f.error as sending_error, f.failing_since, (
@@ -151,6 +183,7 @@ async function selectMailboxes({ sql, organization_id }: Scope, rest: Fragment):
     where m.organization_id = ${organization_id} ${rest}`
   return rows.map(({ sending_error: error, failing_since, queued, created_at, updated_at, ...row }) => ({
     ...row,
+    signature_format: formOfText(row.signature, row.signature_format),
     dkim: row.dkim && publicDkim(row.dkim, organization_id, row.id),
     sending: { ok: error === null, error, failing_since, queued },
     created_at,

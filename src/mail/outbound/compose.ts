@@ -14,7 +14,7 @@ import {
   isMessageId,
   type MailAddress,
   needsUtf8,
-  replySubject,
+  ticketSubject,
 } from './header-values'
 
 export type MailAttachment = {
@@ -33,7 +33,7 @@ export type MailAttachment = {
 /** The domain that signs (RFC 6376), and its RSA key as PEM. */
 export type DkimSigner = { domain: string; selector: string; private_key: string }
 
-/** An answer of the team to a customer. */
+/** A message of the team to a customer. */
 export type CustomerReply = {
   from: MailAddress
   /** Reports about the message go here; default `from`. */
@@ -44,6 +44,8 @@ export type CustomerReply = {
   recipients?: string[]
   reply_to?: MailAddress
   subject: string
+  /** False for a message that begins a conversation. Default true. */
+  is_answer?: boolean
   /** The ticket's, such as `ACME-12`. */
   code: string
   /** Ids are without angle brackets. */
@@ -85,7 +87,7 @@ const BASE64_GROWTH = (4 / 3) * (78 / 76)
 
 /**
  * Composes a reply: text and HTML, attachments, To and Cc (never Bcc), References over the conversation, and a subject
- * with one `Re: ` and the ticket's code.
+ * with the ticket's code, and one `Re: ` when it is an answer.
  * @throws ComposeError when `from` is no address
  */
 export function composeReply(reply: CustomerReply): ComposedMail {
@@ -97,7 +99,7 @@ export function composeReply(reply: CustomerReply): ComposedMail {
   const envelope_from = reply.envelope_from ?? from.address
   const needs_utf8 = [envelope_from, from.address, ...recipients].some(needsUtf8)
   const shown = (addresses: MailAddress[]) => headerAddresses(addresses, needs_utf8 ? 'utf-8' : 'ascii')
-  const subject = replySubject(reply.subject, reply.code)
+  const subject = ticketSubject(reply.subject, reply.code, reply.is_answer === false ? '' : 'Re: ')
   const references = referencesOf(reply)
   const message: SendMailOptions = {
     from: headerAddress(from),

@@ -15,10 +15,10 @@ const WORD_MAX_LENGTH = 60
 const ENCODED_WORD_LENGTH = 52
 
 /**
- * Writes the subject of a reply: exactly one `Re: ` and one `[CODE]`. Every `Re:` among the leading prefixes goes, in
+ * Writes the subject of a message: exactly one prefix and one `[CODE]`. Every `Re:` among the leading prefixes goes, in
  * any case; other prefixes (`Fwd:`, `AW:`, `[External]`) stay.
  */
-export function replySubject(subject: string, code: string): string {
+export function ticketSubject(subject: string, code: string, answers: 'Re: ' | ''): string {
   const tag = `[${code}]`
   let rest = oneLine(subject)
     .split(new RegExp(tag.replace(/\W/g, '\\$&'), 'i'))
@@ -30,7 +30,7 @@ export function replySubject(subject: string, code: string): string {
     rest = rest.slice(prefix.length)
     if (!/^\s*re\b/i.test(prefix)) kept += prefix
   }
-  return `Re: ${oneLine(`${kept}${rest} ${tag}`)}`
+  return answers + oneLine(`${kept}${rest} ${tag}`)
 }
 
 /**

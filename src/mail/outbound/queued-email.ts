@@ -1,5 +1,7 @@
 /** Reads an email that is to be sent, and describes the message for it. */
 
+import { contentIdOf } from '../../base/attachment-url'
+import { type Format, formOfRow } from '../../base/html/formats'
 import { render } from '../../base/html/render'
 import { safeHtmlToText } from '../../base/html/text'
 import { placeImages } from '../../base/html/view'
@@ -10,6 +12,7 @@ import { type Scan, waitsForScan } from '../../desk/attachments/scan'
 import { storage } from '../../desk/attachments/storage'
 import { bounceAddress, replyAddress } from '../../desk/messages/anchors'
 import { mayUseAddress } from '../../desk/messages/mailbox-address'
+import { fromName } from '../../desk/templates/from-name'
 import type { CustomerReply, DkimSigner, MailAttachment } from './compose'
 import type { MailboxSmtp } from './settings'
 
@@ -19,13 +22,17 @@ export type Email = {
   code: string
   subject: string
   body: string
+  format: Format | null
   body_html: string
   signature_html: string | null
   email_message_id: string
+  begins_ticket: boolean
   organization_name: string
   mailbox_id: string | null
   address: string | null
   mailbox_name: string | null
+  from_name: string | null
+  sender_name: string
   /** It may send: it is switched on, and may use its address. */
   active: boolean | null
   plus_addressing: boolean | null
@@ -49,8 +56,8 @@ export type MailRecipient = {
 /** Reads the email of a job; undefined when the message or its ticket is gone, or was not to be sent. */
 export async function readEmail({ sql, organization_id }: Scope, job: OutboxJob): Promise<Email | undefined> {
   const [email] = await sql<Email[]>`
-    select t.id as ticket_id, t.code, t.subject, m.body, m.body_html, m.signature_html, m.email_message_id,
-      o.name as organization_name, b.id as mailbox_id, b.address, b.name as mailbox_name,
+    select t.id as ticket_id, t.code, t.subject, m.body, m.format, m.body_html, m.signature_html, m.email_message_id, m.begins_ticket,
+      o.name as organization_name, b.id as mailbox_id, b.address, b.name as mailbox_name, b.from_name, m.sender_name,
       b.active and b.may_use_address as active, b.plus_addressing, b.verp,
       case when b.smtp_host is not null then json_build_object(
         'host', b.smtp_host, 'port', b.smtp_port, 'security', b.smtp_security, 'username', b.smtp_username,
@@ -82,9 +89,8 @@ export async function readRecipients({ sql, organization_id }: Scope, id: string
 }
 
 /** Keeps the files of a message from being sent: `infected`, `pending`, or null. @param id of the message */
-export async function readFilesFault({ sql, organization_id }: Scope, id: string): Promise<Scan | null> {
-  const rows = await sql<{ scan: Scan | null }[]>`
-    select distinct scan from attachments where organization_id = ${organization_id} and message_id = ${id}`
+export async function readFilesFault(scope: Scope, id: string): Promise<Scan | null> {
+  const rows = await readFiles(scope, id)
   if (rows.some(({ scan }) => scan === 'infected')) return 'infected'
   return rows.some(({ scan }) => waitsForScan(scan)) ? 'pending' : null
 }
@@ -101,9 +107,9 @@ export async function replyOf(
   recipients: MailRecipient[],
 ): Promise<CustomerReply> {
   const [conversation, files, { text }] = await Promise.all([
-    readConversation(scope, email.ticket_id, id),
-    readAttachments(scope, id),
-    render(email.body, scope.organization_id),
+    email.begins_ticket ? [] : readConversation(scope, email.ticket_id, id),
+    readFiles(scope, id),
+    render(email.body, formOfRow(email), scope.organization_id),
   ])
   const ofKind = (kind: MailRecipient['kind']) =>
     recipients.filter((one) => one.kind === kind).map(({ name, email }) => ({ name, address: email }))
@@ -116,22 +122,25 @@ export async function replyOf(
   const signature = email.signature_html === null ? '' : placeImages(email.signature_html, () => undefined, 'load')
   const html = placeImages(email.body_html, placeInline, 'load')
   return {
-    from: { name: email.mailbox_name ?? email.organization_name, address },
+    from: { name: fromName(email, email.sender_name), address },
     envelope_from: email.verp ? bounceAddress(address, id) : undefined,
     to: ofKind('to'),
     cc: ofKind('cc'),
     reply_to: email.plus_addressing ? { address: replyAddress(address, email.ticket_id) } : undefined,
     subject: email.subject,
+    is_answer: !email.begins_ticket,
     code: email.code,
     message_id: email.email_message_id,
     in_reply_to: conversation.at(-1),
     references: conversation,
     text: signature ? `${text}\n\n${safeHtmlToText(signature)}` : text,
     html: signature ? `${html}<br><div>${signature}</div>` : html,
-    attachments: files.map((file) => ({
-      ...attachmentOf(file),
-      ...(shown.has(file.id) && { is_inline: true, content_id: contentIdOf(file.id) }),
-    })),
+    attachments: files
+      .filter(({ id, is_own }) => is_own || shown.has(id))
+      .map((file) => ({
+        ...attachmentOf(file),
+        ...(shown.has(file.id) && { is_inline: true, content_id: contentIdOf(file.id) }),
+      })),
     dkim: email.dkim && {
       ...email.dkim,
       private_key: decryptColumn(scope, email, 'dkim_private_key', email.dkim.private_key),
@@ -149,14 +158,19 @@ export function decryptColumn(
   return decrypt(encrypted, { column: `mailboxes.${column}`, organization_id, id: mailbox_id ?? '' })
 }
 
-type StoredFile = { id: string; filename: string; content_type: string; size: number; storage_key: string }
+type StoredFile = {
+  id: string
+  filename: string
+  content_type: string
+  size: number
+  storage_key: string
+  scan: Scan | null
+  /** False: it belongs to another message, and this one shows it. */
+  is_own: boolean
+}
 
 function attachmentOf({ filename, content_type, size, storage_key }: StoredFile): MailAttachment {
   return { filename, content_type, size, content: () => storage().open(storage_key) }
-}
-
-function contentIdOf(attachment_id: string): string {
-  return `${attachment_id}@deskwire`
 }
 
 /** Reads the Message-IDs of the conversation before this message, oldest first. */
@@ -169,8 +183,14 @@ async function readConversation({ sql, organization_id }: Scope, ticket_id: stri
   return rows.map(({ email_message_id }) => email_message_id)
 }
 
-async function readAttachments({ sql, organization_id }: Scope, id: string): Promise<StoredFile[]> {
+/** Reads the files that a message may send: its own, and those of others that it shows. */
+async function readFiles({ sql, organization_id }: Scope, id: string): Promise<StoredFile[]> {
   return sql<StoredFile[]>`
-    select id, filename, content_type, size, storage_key from attachments
-    where organization_id = ${organization_id} and message_id = ${id} order by id`
+    select a.id, a.filename, a.content_type, a.size, a.storage_key, a.scan, true as is_own from attachments a
+    where a.organization_id = ${organization_id} and a.message_id = ${id}
+    union all
+    select a.id, a.filename, a.content_type, a.size, a.storage_key, a.scan, false from message_pictures p
+    join attachments a on a.organization_id = ${organization_id} and a.id = p.attachment_id
+    where p.organization_id = ${organization_id} and p.message_id = ${id} and a.message_id is distinct from ${id}
+    order by id`
 }

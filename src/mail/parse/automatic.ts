@@ -1,7 +1,7 @@
 /** Recognises mail that a machine wrote (RFC 3834 and the usual headers): it never reopens a ticket. Pure. */
 import { headerText } from '../../base/mime/headers'
 import type { Part } from '../../base/mime/parts'
-import { calendarMethod } from './clicks'
+import { calendarMethod } from './calendar'
 
 /** Words that mail programs put before the subject of an automatic answer, where they add no header. */
 const AUTOMATIC_SUBJECT = beforeSubject([

@@ -1,13 +1,19 @@
 /** Tells the body of a message from its attachments, and reads the body as text and as HTML. Pure. */
 import sanitizeHtml from 'sanitize-html'
 import { htmlToText, limitHtml, sanitizeEmailHtml, textToHtml, textToPre } from '../../base/html/body'
+import type { Format } from '../../base/html/formats'
 import { safeHtmlToText } from '../../base/html/text'
 import { decodeBytes, detectCharset } from '../../base/mime/charset'
+import { dropControls } from '../../base/mime/controls'
 import { joinFlowed } from '../../base/mime/flowed'
 import { fileName, hasName } from '../../base/mime/part-name'
 import type { Part } from '../../base/mime/parts'
 import { isReaction, withAnswerOfClick } from './clicks'
+import { bytesToRead, partsOfHeld } from './held-pictures'
 import { idOf, imagesByLocation } from './image-ids'
+import { readQuotations } from './marked-quotation'
+import type { Around, Quotes } from './reply-text'
+import { isUnseen } from './unseen'
 
 export type ParsedAttachment = {
   filename: string
@@ -22,8 +28,8 @@ const MAX_BODY_LENGTH = 1_000_000
 /** Charsets that may be found by the language, which takes milliseconds each. */
 const MAX_DETECTIONS = 20
 
-/** Characters and charset detections that are left, and the parts that had to be cut. */
-type Budget = { text: number; html: number; detections: number; cut: Set<Part> }
+/** Characters and charset detections that are left, the parts that had to be cut, and the pictures that HTML held. */
+type Budget = { text: number; html: number; detections: number; cut: Set<Part>; pictures: ParsedAttachment[] }
 
 /** A body in its two forms; null where a form is missing. */
 type Body = { text: string | null; html: string | null }
@@ -60,24 +66,48 @@ const NOTHING: Body = { text: null, html: null }
 type ReadBody = {
   /** The plain text; made from the HTML where there is no plain text. */
   text: string
+  /** `html` when there is HTML. */
+  format: Format
   /** Safe HTML; made from the text where there is no HTML. */
   body_html: string
   /** The text without the signature that its HTML marks: the reply is looked for here. */
   unsigned: string
+  /** The text around the quotations that its HTML marks; null when it marks none. */
+  around: Around | null
+  /** Tells who wrote a quotation that no line announces. */
+  quotes: Quotes
   /** Parts that are too long to be shown whole. */
   cut: Set<Part>
+  /** Pictures that its HTML held itself, and names now as parts. */
+  pictures: ParsedAttachment[]
 }
 
 /** Reads the body of a message. HTML is sanitized once, because that takes longer than all else. */
 export function readBody(root: Part): ReadBody {
-  const budget: Budget = { text: MAX_BODY_LENGTH, html: MAX_BODY_LENGTH, detections: MAX_DETECTIONS, cut: new Set() }
+  const limits = { text: MAX_BODY_LENGTH, html: MAX_BODY_LENGTH, detections: MAX_DETECTIONS }
+  const budget: Budget = { ...limits, cut: new Set(), pictures: [] }
   const body = withAnswerOfClick(root, renderPart(root, budget))
   const html = body.html?.trim() ? body.html : null
-  const whole_html = html === null ? textToHtml(body.text ?? '') : sanitizeEmailHtml(html, imagesByLocation(root))
+  const whole_html =
+    html === null ? textToHtml(body.text ?? '') : dropControls(sanitizeEmailHtml(html, imagesByLocation(root)))
   const text = body.text ?? (html === null ? '' : safeHtmlToText(whole_html))
-  const body_html = limitHtml(whole_html, text)
+  const body_html = limitHtml(
+    body.text !== null && html !== null && isUnseen(text, whole_html) ? textToHtml(text) : whole_html,
+    text,
+  )
+  const { around, shows_own } = readQuotations(html ?? '')
   const is_marked = body.text === null && html !== null && SIGNATURE.test(html)
-  return { text, body_html, unsigned: (is_marked && htmlToText(withoutSignature(html))) || text, cut: budget.cut }
+  const format = html === null ? 'text' : 'html'
+  return {
+    text,
+    format,
+    body_html,
+    unsigned: (is_marked && unsignedText(html)) || text,
+    quotes: shows_own ? 'own' : 'of others',
+    around: around && { above: unsignedText(around.above), below: unsignedText(around.below) },
+    cut: budget.cut,
+    pictures: budget.pictures,
+  }
 }
 
 /**
@@ -165,15 +195,14 @@ function renderLeaf(part: Part, budget: Budget): Body {
   const declared = part.content_params.get('charset') ?? charsetOfPage(part)
   // The rest will be cut. No charset needs more than four bytes for a character but UTF-7, which takes long to decode.
   const most_bytes = Math.max(budget.text, budget.html) * (/utf-?7/i.test(declared ?? '') ? 1 : 4)
-  const start = part.content.subarray(0, most_bytes)
+  const start = bytesToRead(part, most_bytes)
   budget.detections -= 1
-  const whole = decodeBytes(start, declared, budget.detections >= 0 ? detectCharset : undefined)
-    .replace(/\r\n?/g, '\n')
-    .replaceAll('\0', '')
+  const whole = dropControls(decodeBytes(start, declared, budget.detections >= 0 ? detectCharset : undefined))
   const form = isHtml(part, whole) ? 'html' : 'text'
-  const text = whole.slice(0, budget[form]).toWellFormed()
+  const given = form === 'html' ? partsOfHeld(whole, budget.pictures) : whole
+  const text = given.slice(0, budget[form]).toWellFormed()
   budget[form] -= text.length
-  if (text.length < whole.length || start.length < part.content.length) budget.cut.add(part)
+  if (text.length < given.length || start.length < part.content.length) budget.cut.add(part)
   if (form === 'html') return { text: null, html: toHtml(text) }
   if (part.content_params.get('format')?.toLowerCase() !== 'flowed') return { text, html: null }
   return {
@@ -216,19 +245,15 @@ function isHtml(part: Part, text: string): boolean {
 /** Writes text that only claims to be HTML, without a tag and without entities, as HTML. */
 function toHtml(text: string): string {
   const is_html = /<(?:!|\/?[a-z][a-z0-9-]*(?::[a-z][a-z0-9]*)?[\s/>])|&#?\w{1,9};/i.test(text)
-  return is_html ? showAddresses(text) : textToHtml(text.trimEnd())
-}
-
-/** Writes addresses in brackets as HTML does: no element is called `user@example.com`. */
-function showAddresses(html: string): string {
-  return html.replace(
-    /<((?:mailto:)?[^\s<>@"'=]{1,64}@[^\s<>"'=]{1,190}|https?:\/\/[^\s<>"']{1,2000})>/gi,
-    '&lt;$1&gt;',
-  )
+  return is_html ? text : textToHtml(text.trimEnd())
 }
 
 function asText(body: Body): string | null {
   return body.text ?? (body.html === null ? null : htmlToText(body.html))
+}
+
+function unsignedText(html: string): string {
+  return dropControls(htmlToText(SIGNATURE.test(html) ? withoutSignature(html) : html))
 }
 
 function withoutSignature(html: string): string {

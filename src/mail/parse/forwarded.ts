@@ -1,12 +1,13 @@
 /** Finds the message that a message passes on: attached, or quoted with its header. Pure. */
 import { textToHtml } from '../../base/html/body'
+import type { Format } from '../../base/html/formats'
 import { type Address, displayName, parseAddresses } from '../../base/mime/addresses'
 import { openContainers } from '../../base/mime/containers'
 import { readFields } from '../../base/mime/headers'
 import { findParts, type Part, splitParts, UnparsableMail } from '../../base/mime/parts'
 import { type ParsedAttachment, readAttachments, readBody } from './bodies'
 import { findQuotedHeader } from './quotation'
-import { replyText } from './reply-text'
+import { replyOf, replyText } from './reply-text'
 import { FORWARD_SUBJECT, FROM_FIELD, OTHER_FIELD, SUBJECT_FIELD } from './reply-words'
 
 /** A message that was passed on. */
@@ -16,6 +17,7 @@ export type Forwarded = {
   /** Null when it is quoted. */
   message_id: string | null
   text: string
+  format: Format
   body_html: string
   reply_text: string | null
   /** Its files, and the others of the message that passes it on; null: exactly those of that message. */
@@ -55,10 +57,12 @@ function readAttached({ text, attachments }: Outer, part: Part, rest: string): F
     subject: headers.subject || rest,
     message_id: headers.message_id,
     text: body.text,
+    format: body.format,
     body_html: body.body_html,
-    reply_text: replyText(body.unsigned, 'first mail') || null,
+    reply_text: replyOf(body, 'first mail'),
     attachments: [
       ...readAttachments(inner, body.cut),
+      ...body.pictures,
       ...attachments.filter(({ content }) => content !== part.content),
     ],
     ...noteOf(text.trim()),
@@ -92,6 +96,7 @@ function readQuoted({ text }: Outer, rest: string): Forwarded | null {
     subject: (subject ?? rest).slice(0, MAX_SUBJECT).toWellFormed(),
     message_id: null,
     text: body,
+    format: 'text',
     body_html: textToHtml(body),
     reply_text: replyText(body, 'first mail') || null,
     attachments: null,

@@ -118,8 +118,8 @@ export function createParser(script = SCRIPT): Parser {
       if (!is_patient && isFull([...slow_ones], group)) throw new ParserBusy('Other messages take long to parse')
       return parseSlowly(work, limits, { group, is_patient })
     },
-    async answerOf({ text, body_html, reply_text }, group) {
-      const answering = { text, body_html, reply_text }
+    async answerOf({ text, format, body_html, reply_text, quotes }, group) {
+      const answering = { text, format, body_html, reply_text, quotes }
       return inQuick({ answering } satisfies AnswerWork, [text, body_html], group, () => answerOf(answering))
     },
     async isCopy(returning, group) {

@@ -1,5 +1,6 @@
 /** Parses a message into what a ticket needs of it. Pure: no clock, no database, no files. */
 import { createHash } from 'node:crypto'
+import type { Format } from '../../base/html/formats'
 import { detectCharset } from '../../base/mime/charset'
 import { openContainers } from '../../base/mime/containers'
 import { hasRawText, type MailHeaders, messageIds, rawHeader, readFields, splitHeader } from '../../base/mime/headers'
@@ -10,7 +11,7 @@ import { type Bounce, type EnvelopeSender, readBounce } from './bounce'
 import { ANSWER_SUBJECT } from './bounce-words'
 import { type Forwarded, readForwarded } from './forwarded'
 import { linkTokens } from './link-tokens'
-import { replyText } from './reply-text'
+import { type Quotes, replyOf } from './reply-text'
 
 export { displayName } from '../../base/mime/addresses'
 export { endsOf, type MailHeaders, readHeaders } from '../../base/mime/headers'
@@ -22,6 +23,8 @@ export { tokensIn } from './link-tokens'
 export type ParsedMail = MailHeaders & {
   /** The plain text, or text made from the HTML; '' when there is neither. At most 1,000,000 characters. */
   text: string
+  /** `html` for mail with a part in HTML. */
+  format: Format
   /** The HTML sanitized, or the text as HTML. Images of the message itself still have `cid:` addresses. */
   body_html: string
   attachments: ParsedAttachment[]
@@ -30,6 +33,8 @@ export type ParsedMail = MailHeaders & {
   bounce: Bounce | null
   /** The new part of a reply; null when there is no text. */
   reply_text: string | null
+  /** Tells who wrote a quotation that no line announces. */
+  quotes: Quotes
   /** The message that it passes on; null without one. */
   forwarded: Forwarded | null
   /** Tokens in links, wherever it has them. */
@@ -49,18 +54,21 @@ export async function parseMail(raw: Uint8Array, envelope_sender: EnvelopeSender
   const root = openContainers(splitParts(raw))
   const headers = readFields(root.fields, charsetOfHeader(root))
   const in_reply_to = headers.in_reply_to.length > 0 ? headers.in_reply_to : readMessages(root)
-  const { text, body_html, unsigned, cut } = readBody(root)
+  const body = readBody(root)
+  const { text, format, body_html, cut, pictures } = body
   const bounce = readBounce(root, text, envelope_sender)
-  const attachments = readAttachments(root, cut)
+  const attachments = [...readAttachments(root, cut), ...pictures]
   return {
     ...headers,
     in_reply_to,
     text,
+    format,
     body_html,
     attachments,
     auto_reply: bounce !== null || isAutomatic(root),
     bounce,
-    reply_text: replyText(unsigned, isAnswer({ ...headers, in_reply_to }) ? 'answer' : 'first mail') || null,
+    reply_text: replyOf(body, isAnswer({ ...headers, in_reply_to }) ? 'answer' : 'first mail'),
+    quotes: body.quotes,
     forwarded: bounce ? null : readForwarded({ root, subject: headers.subject, text, attachments }),
     link_tokens: linkTokens(root, [text, body_html]),
     digest: digestOf(text, attachments),

@@ -41,17 +41,25 @@ const MAX_FIELDS = 7
 
 /** Characters that only turn the direction of text. Mail programs put them around names in Hebrew and Arabic. */
 const DIRECTIONS = /[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
-/** Arabic and Persian digits. */
-const DIGITS = /[\u0660-\u0669\u06f0-\u06f9]/g
-const NOT_PLAIN = new RegExp(`${DIRECTIONS.source}|${DIGITS.source}`)
+/** Digits of all scripts but those of ASCII. */
+const DIGITS = /(?![0-9])\p{Nd}/gu
+const NOT_PLAIN = new RegExp(`${DIRECTIONS.source}|${DIGITS.source}`, 'u')
 
-/** Gives lines without characters that only turn their direction, with Arabic and Persian digits as ASCII. */
+/** Gives lines without characters that only turn their direction, with the digits of all scripts as ASCII. */
 export function plainLines(lines: string[]): string[] {
   return lines.map((line) => {
     const start = line.slice(0, MAX_LINE + 1)
     if (!NOT_PLAIN.test(start)) return start
-    return start.replace(DIRECTIONS, '').replace(DIGITS, (digit) => String(digit.charCodeAt(0) & 0xf))
+    return start.replace(DIRECTIONS, '').replace(DIGITS, asciiDigit)
   })
+}
+
+/** Gives the ASCII digit of another one. The ten digits of a script, or of several, follow each other from its zero. */
+function asciiDigit(digit: string): string {
+  const code = digit.codePointAt(0)!
+  let before = 0
+  while (/\p{Nd}/u.test(String.fromCodePoint(code - before - 1))) before += 1
+  return String(before % 10)
 }
 
 /**

@@ -29,21 +29,60 @@ const SPEAKS =
 /** A name or a greeting at the end of a letter. */
 const SIGN_OFF = /^.{1,40}[^\s.!?:…]$/
 
+type MailKind = 'answer' | 'first mail'
+
+/** The writer of a quotation at the end that no line announces: `own` when the HTML of the mail shows it so. */
+export type Quotes = 'own' | 'of others'
+
 /**
  * Finds the reply in a plain text; gives the whole text when nothing would be left.
  * @param mail a `first mail` may list the fields of another mail itself: only what mail programs mark is cut from it
  */
-export function replyText(text: string, mail: 'answer' | 'first mail' = 'answer'): string {
-  return ownText(text, mail) || text.trim()
+export function replyText(text: string, mail: MailKind = 'answer', quotes?: Quotes): string {
+  return ownText(text, mail, quotes) || text.trim()
 }
 
 /** Finds the reply in a plain text as `replyText` does; '' when nothing would be left. */
-export function ownText(text: string, mail: 'answer' | 'first mail' = 'answer'): string {
+export function ownText(text: string, mail: MailKind = 'answer', quotes: Quotes = 'of others'): string {
   const lines = withoutRequest(text.replace(/\r\n?/g, '\n').split('\n'))
   const plain = plainLines(lines)
   const history = findHistory(plain, mail)
   const kept = history < 0 ? lines : dropSeparators(lines.slice(0, history))
-  return withoutQuotation(kept, plain).join('\n').trim()
+  return withoutQuotation(kept, plain, quotes).join('\n').trim()
+}
+
+/** Texts above and below the quotations that the HTML of a mail marks. */
+export type Around = { above: string; below: string }
+
+/** Finds the reply of a mail; null when it has no words. @param mail as for `replyText` */
+export function replyOf(
+  { unsigned, around, quotes }: { unsigned: string; around: Around | null; quotes: Quotes },
+  mail: MailKind,
+): string | null {
+  const by_words = replyText(unsigned, mail, quotes)
+  return (around === null ? by_words : replyAround(unsigned, around, by_words, mail, quotes)) || null
+}
+
+/** Ends a reply where the HTML says that it ends, or sooner. Words below a quotation stay. */
+function replyAround(text: string, { above, below }: Around, by_words: string, mail: MailKind, quotes: Quotes): string {
+  const ends = dropSeparators(above.split('\n')).join('\n')
+  const footed = withoutFooter(ownText(below, mail, quotes).split('\n')).join('\n')
+  const own = [ownText(ends, mail, quotes), footed].filter((words) => words.trim() !== '').join('\n\n')
+  if (own === '' || startOf(own, by_words) !== null) return by_words
+  return startOf(text, own) ?? own
+}
+
+/** Gives the start of a text that has just these words, whatever the white space; null when it begins otherwise. */
+function startOf(text: string, words: string): string | null {
+  let position = 0
+  for (const [word] of words.matchAll(/\S+/g)) {
+    for (const character of word) {
+      while (/\s/.test(text[position] ?? '')) position += 1
+      if (!text.startsWith(character, position)) return null
+      position += character.length
+    }
+  }
+  return text.slice(0, position).trim()
 }
 
 /**
@@ -63,15 +102,16 @@ function withoutRequest(lines: string[]): string[] {
 /**
  * Drops the quotation at the end with its announcement. Words below it stay, but a quotation that stands between the
  * words above and below is dropped, too, when a mail program announced it. Several quotations are what the answers
- * belong to.
+ * belong to. One that the writer shows stays, unless a line announces it.
  */
-function withoutQuotation(lines: string[], plain: string[]): string[] {
+function withoutQuotation(lines: string[], plain: string[], quotes: Quotes): string[] {
   const end = lines.findLastIndex(isQuoted) + 1
   if (end === 0) return withoutSignature(lines)
   let start = end
   while (start > 0 && (isQuoted(lines[start - 1] ?? '') || lines[start - 1]?.trim() === '')) start -= 1
   const below = withoutFooter(withoutSignature(lines.slice(end)))
   const announced = announcementOf(plain, start, hasText(below) ? 'between' : 'last')
+  if (announced === null && quotes === 'own') return [...lines.slice(0, end), ...below]
   const above = announced === null ? lines.slice(0, start) : dropSeparators(lines.slice(0, announced))
   if (!hasText(below)) return withoutSignature(above)
   const is_between = announced !== null && hasText(above) && !above.some(isQuoted)

@@ -27,6 +27,7 @@ export function listSenderRules(scope: Scope, query: Paging): Promise<Page<Shown
 /** A message, as far as rules ask. */
 type Asked = {
   headers: { from: { address: string } | null }
+  sender: { email: string } | undefined
   envelope_sender: string | null
   member: object | null
   sender_verified: boolean | null
@@ -35,13 +36,13 @@ type Asked = {
 }
 
 /**
- * Finds the rule that is about each message: by From, or by the envelope. That of an address comes before that of its
- * domain, and a domain before those above it; of equal ones `block` counts. Members are not blocked, and forged senders
- * are not allowed.
+ * Finds the rule that is about each message: by From, or by the envelope. One that blocks counts also for a sender that
+ * another field names. The rule of an address comes before that of its domain, and a domain before those above it; of
+ * equal ones `block` counts. Members are not blocked, and forged senders are not allowed.
  * @returns undefined for messages that no rule is about
  */
 export async function findRules({ sql, organization_id }: Scope, mails: Asked[]): Promise<(SenderRule | undefined)[]> {
-  const keys = [...new Set(mails.flatMap((mail) => [...keysOf(fromOf(mail)), ...keysOf(mail.envelope_sender)]))]
+  const keys = [...new Set(mails.flatMap((mail) => addressesOf(mail).flatMap(keysOf)))]
   if (keys.length === 0) return []
   const rows = await sql<{ sender_key: string; action: SenderRule }[]>`
     select sender_key, action from sender_rules
@@ -58,6 +59,7 @@ function ruleOf(mail: Asked, actions: Map<string, SenderRule>): SenderRule | und
   const found = [
     ...keysOf(fromOf(mail)).map((key) => ({ key, may_allow: !is_forged })),
     ...keysOf(envelope_sender).map((key) => ({ key, may_allow: !is_forged && is_envelope_good })),
+    ...keysOf(mail.sender?.email ?? null).map((key) => ({ key, may_allow: false })),
   ]
     .map(({ key, may_allow }) => ({ key, may_allow, action: actions.get(key) }))
     .filter(({ action, may_allow }) => (action === 'block' ? !is_member : action === 'allow' && may_allow))
@@ -69,6 +71,10 @@ function ruleOf(mail: Asked, actions: Map<string, SenderRule>): SenderRule | und
 function compareLevels(a: string, b: string): number {
   const level = (key: string) => (key.includes('@') ? 1000 : key.length)
   return level(b) - level(a)
+}
+
+function addressesOf(mail: Asked): (string | null)[] {
+  return [fromOf(mail), mail.envelope_sender, mail.sender?.email ?? null]
 }
 
 function fromOf({ headers }: Asked): string | null {

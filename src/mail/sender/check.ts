@@ -120,6 +120,22 @@ async function findAlignment(domain: string, lookup: RecordLookup): Promise<Alig
   return found?.alignment ?? { ...RELAXED, organization: domain }
 }
 
+/**
+ * True for domains that are equal, or that belong to one organization by their DNS records (RFC 9989). Never rejects,
+ * and takes at most 5 seconds.
+ */
+export async function shareOrganization(one: string, other: string): Promise<boolean> {
+  if (one === other) return true
+  if (topOf(one) !== topOf(other)) return false
+  const lookup = lookupFor(LIMIT_MS)
+  const [first, second] = await Promise.all([findAlignment(one, lookup), findAlignment(other, lookup)])
+  return first.organization === second.organization
+}
+
+function topOf(domain: string): string {
+  return domain.slice(domain.lastIndexOf('.') + 1)
+}
+
 /** True for a domain and the names below it. */
 function isWithin(name: string, domain: string): boolean {
   return `.${name.toLowerCase()}`.endsWith(`.${domain}`)

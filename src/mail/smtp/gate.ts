@@ -4,10 +4,13 @@ import { safeError } from '../../base/log'
 import type { RcptMailbox } from './envelope'
 import type { SmtpLimits, SmtpOptions } from './options'
 import type { RefusedRecipient } from './refusals'
-import { BUSY, FAULT, refuse, reply, type SmtpRefusal, type SmtpReply } from './reply'
+import { BUSY, FAULT, refuse, reply, type SmtpRefusal, type SmtpReply, tooLarge } from './reply'
 
-type GateOptions = Pick<SmtpOptions, 'refusal' | 'recipients' | 'log'> &
+type GateOptions = Pick<SmtpOptions, 'refusal' | 'recipients' | 'log' | 'max_bytes'> &
   Pick<SmtpLimits, 'max_storing' | 'max_clients' | 'lookup_timeout_ms'>
+
+/** A chunk that is announced: the size of the message with it, and if it is its first one. */
+export type ArrivingChunk = { size: number; is_first: boolean }
 
 export class Gate {
   readonly #options: GateOptions
@@ -33,6 +36,15 @@ export class Gate {
     }
     this.#refused = found
     return found
+  }
+
+  /** The reason why a chunk cannot be taken. Never rejects. @param storing as above */
+  async findChunkRefusal({ size, is_first }: ArrivingChunk, storing: number): Promise<SmtpRefusal | undefined> {
+    const { max_bytes } = this.#options
+    if (size > max_bytes) return tooLarge(max_bytes)
+    const refusal = await this.findRefusal(storing)
+    // Too many complete messages are no reason to give up one that has begun.
+    return refusal === BUSY && !is_first ? undefined : refusal
   }
 
   async #refusalOfCaller(): Promise<SmtpRefusal | undefined> {

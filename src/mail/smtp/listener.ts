@@ -6,24 +6,27 @@
 import type { SMTPServerAddress, SMTPServerDataStream, SMTPServerOptions, SMTPServerSession } from 'smtp-server'
 import { isInNetworks } from '../../base/address/networks'
 import { safeError } from '../../base/log'
-import { subscriberOf, widerNetworkOf } from '../../base/net/client-address'
-import { ClientCounter, isLoopback } from './clients'
+import { Clients, isLoopback } from './clients'
 import { IncompleteError, readMessage } from './data'
 import { type Envelope, envelopeOf, type RcptMailbox } from './envelope'
-import { Gate } from './gate'
+import { type ArrivingChunk, Gate } from './gate'
 import { Guesses } from './guesses'
 import { type SmtpLimits, type SmtpOptions, withLimits } from './options'
-import { ProtocolServer } from './protocol'
-import type { RefusedMail, RefusedRecipient, RefusedSession, SmtpRefusalNote } from './refusals'
-import { FAULT, refuse, reply, type SmtpReply } from './reply'
+import { type ProtocolOptions, ProtocolServer } from './protocol'
+import {
+  isOfMessage,
+  type RefusedMail,
+  type RefusedRecipient,
+  type RefusedSession,
+  type SmtpRefusalNote,
+} from './refusals'
+import { FAULT, refuse, reply, type SmtpRefusal, type SmtpReply } from './reply'
 
 /** Recipients of one message, the least that RFC 5321 allows (section 4.5.3.1.8). */
 const RECIPIENTS_MAX = 100
 /** Nobody authenticates here, and the last three are jokes of the library. */
 const DISABLED_COMMANDS = ['AUTH', 'XFORWARD', 'WIZ', 'SHELL', 'KILL']
 const SHUTTING_DOWN = '4.3.2 Service shutting down'
-/** One network gets this part of all connections. */
-const NETWORK_SHARE = 4
 /**
  * During the drain a client that has brought its mail is sent away after such a silence: it may come back elsewhere.
  */
@@ -69,8 +72,7 @@ export class SmtpListener {
   readonly #server: ProtocolServer
   readonly #gate: Gate
   readonly #guesses: Guesses
-  readonly #clients = new ClientCounter(subscriberOf)
-  readonly #networks = new ClientCounter(widerNetworkOf)
+  readonly #clients: Clients
   /** Keyed by the library's id of the session. */
   readonly #sessions = new Map<string, State>()
   /** Messages under way, complete or not; each resolves once it is answered. */
@@ -85,9 +87,11 @@ export class SmtpListener {
     this.#options = options
     this.#gate = new Gate(options)
     this.#guesses = new Guesses(options)
+    this.#clients = new Clients(options)
     const refused = (note: SmtpRefusalNote, session?: RefusedSession) =>
       options.refused?.(this.#complete(note, session?.id), session && this.#refusedMail(note, session))
-    this.#server = new ProtocolServer(this.#librarySettings(), { ...options, refused })
+    const chunk: ProtocolOptions['chunk'] = (session, given) => this.#findChunkRefusal(session, given)
+    this.#server = new ProtocolServer(this.#librarySettings(), { ...options, refused, chunk })
     // Resets and failed handshakes of clients arrive here; without a listener they would end the process.
     this.#server.on('error', (error) => options.log.debug({ error: safeError(error) }, 'smtp client failed'))
   }
@@ -163,10 +167,9 @@ export class SmtpListener {
       return void callback(reply(554, '5.7.1 Connections from your address are not taken'))
     }
     const is_exempt = isLoopback(address) || this.#isRelay(address) || this.#server.isOfProxy(session)
-    const crowd = is_exempt ? undefined : this.#findCrowd(address)
+    const crowd = is_exempt ? undefined : this.#clients.findCrowd(address)
     if (crowd) return void callback(reply(421, `4.7.0 Too many connections from your ${crowd}`))
     this.#clients.add(address)
-    this.#networks.add(address)
     const deadline = setTimeout(() => this.#expire(id), session_deadline_ms)
     this.#sessions.set(id, { client: address, recipients: new Map(), began_ms: 0, is_overdue: false, deadline })
     callback()
@@ -174,13 +177,6 @@ export class SmtpListener {
 
   #isRelay(address: string): boolean {
     return isInNetworks(address, this.#options.relays ?? [])
-  }
-
-  /** Clients with all connections that they may have. A network gets a quarter of all, or as many as one address. */
-  #findCrowd(address: string): 'address' | 'network' | undefined {
-    const { max_clients, max_clients_per_address: most } = this.#options
-    if (this.#clients.count(address) >= most) return 'address'
-    return this.#networks.count(address) >= Math.max(max_clients / NETWORK_SHARE, most) ? 'network' : undefined
   }
 
   /** MAIL: a message begins. */
@@ -216,22 +212,30 @@ export class SmtpListener {
       const { domain, ...refused } = state.refused
       return { ...note, ...refused, ...(domain !== null && { recipient_domain: domain }) }
     }
-    const [first] = note.command === 'DATA' ? state.recipients.values() : []
+    const [first] = isOfMessage(note) ? state.recipients.values() : []
     if (!first) return note
     const { organization_id, mailbox_id, address } = first
     return { ...note, organization_id, mailbox_id, recipient_domain: address.slice(address.lastIndexOf('@') + 1) }
   }
 
-  /** The message that a refusal is about: of RCPT the one recipient, of DATA all that were accepted. */
-  #refusedMail({ command }: SmtpRefusalNote, { id, sender, reply }: RefusedSession): RefusedMail | undefined {
+  /** The message that a refusal is about: of RCPT the one recipient, of DATA and BDAT all that were accepted. */
+  #refusedMail(note: SmtpRefusalNote, { id, sender, reply }: RefusedSession): RefusedMail | undefined {
     const state = this.#sessions.get(id)
-    if (!state || (command !== 'RCPT' && command !== 'DATA')) return undefined
+    if (!state || (note.command !== 'RCPT' && !isOfMessage(note))) return undefined
     const named = state.refused_address === undefined ? [] : [state.refused_address]
-    const recipients = command === 'DATA' ? [...state.recipients.keys()] : named
+    const recipients = isOfMessage(note) ? [...state.recipients.keys()] : named
     return { sender, recipients, reply }
   }
 
-  /** DATA: the message itself. */
+  /** BDAT: a part of the message comes. */
+  async #findChunkRefusal({ id }: SMTPServerSession, chunk: ArrivingChunk): Promise<SmtpRefusal | undefined> {
+    const refusal = await this.#gate.findChunkRefusal(chunk, this.#storing)
+    const { began_ms = 0 } = this.#sessions.get(id) ?? {}
+    if (refusal) this.#options.observe?.(refusal.code, performance.now() - began_ms)
+    return refusal
+  }
+
+  /** DATA, or the first BDAT: the message itself. */
   #data(stream: SMTPServerDataStream, session: SMTPServerSession, callback: Callback): void {
     const state = this.#sessions.get(session.id)
     if (!state) return void callback(refuse(FAULT))
@@ -281,7 +285,6 @@ export class SmtpListener {
     clearTimeout(state.deadline)
     this.#sessions.delete(id)
     this.#clients.remove(state.client)
-    this.#networks.remove(state.client)
   }
 
   /** The deadline of a session has passed. */

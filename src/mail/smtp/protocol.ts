@@ -3,7 +3,8 @@
  * header, a limit of commands, enhanced codes in our own replies, and sending clients away.
  *
  * Extending is the way that the library documents, but some of what is needed it keeps for itself, with an underscore.
- * This is the only file that uses such members, and the version is pinned; on an upgrade these are to be looked at:
+ * This file and `chunks.ts` are the only ones that use such members, and the version is pinned; on an upgrade these are
+ * to be looked at:
  *
  * - `SMTPServer._expectsProxyHeader`, overridden: the option `useProxy` takes single addresses, no networks.
  * - `SMTPServer._handleProxy`, overridden: reads version 1 only, and lets a header take as long as it likes.
@@ -11,6 +12,8 @@
  *   wires them as the original does.
  * - `SMTPConnection._proxyCommandAllowed`, overridden: the option `useXClient` takes single addresses, no networks.
  * - `SMTPConnection._parseAddressCommand`, overridden: it splits at blanks, also within a quoted local part.
+ * - `SMTPConnection._validateMailParams` and `_rejectInvalidParams`, overridden: it knows no BINARYMIME, and takes
+ *   parameters that nobody knows.
  * - `SMTPConnection.init`, overridden, and `_setListeners`: the library waits 100 ms before it greets, and no option
  *   changes that. A relay that opens a connection for each message got 9 of them through in a second.
  * - `SMTPConnection._onCommand`, overridden: the library limits commands before a greeting and unknown ones, not
@@ -30,16 +33,21 @@
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { SMTPServer, type SMTPServerOptions, type SMTPServerSession } from 'smtp-server'
-import { SMTPConnection } from 'smtp-server/lib/smtp-connection.js'
+import type { SMTPConnection } from 'smtp-server/lib/smtp-connection.js'
 import { isInNetworks } from '../../base/address/networks'
+import { ChunkConnection } from './chunks'
+import type { ArrivingChunk } from './gate'
 import type { SmtpLimits, SmtpOptions } from './options'
 import { type ProxyHeader, ProxyHeaderError, readProxyHeader } from './proxy-header'
 import { commandOf, noteOf, type RefusedSession, reasonOf, type SmtpCommand, type SmtpRefusalNote } from './refusals'
+import type { SmtpRefusal } from './reply'
 
-type ProtocolOptions = Pick<SmtpOptions, 'proxies' | 'relays'> &
+export type ProtocolOptions = Pick<SmtpOptions, 'proxies' | 'relays'> &
   Pick<SmtpLimits, 'proxy_header_ms' | 'max_commands'> & {
     /** Called for each reply that refuses. @param id the session's */
     refused: (note: SmtpRefusalNote, session?: RefusedSession) => void
+    /** Called before each chunk: the reason why it cannot be taken. */
+    chunk: (session: SMTPServerSession, chunk: ArrivingChunk) => Promise<SmtpRefusal | undefined>
   }
 
 /** A client that has just connected when the server stops may be silent for so long before its first message. */
@@ -149,12 +157,25 @@ export class ProtocolServer extends SMTPServer {
 }
 
 /** Finds a quoted local part: printable ASCII, in which a backslash stands before a quote or another backslash. */
-const QUOTED_SENDER = /^MAIL FROM:\s{0,9}<("(?:[ !#-[\]-~]|\\[ -~]){1,62}")@[^<>\s]{1,255}>/i
+const QUOTED_LOCAL = /^(?:MAIL FROM|RCPT TO):\s{0,9}<("(?:[ !#-[\]-~]|\\[ -~]){1,62}")@[^<>\s]{1,255}>/i
+/** A local part that is the same without its quotes. */
+const DOT_ATOM = /^[\w!#$%&'*+/=?^`{|}~-]+(?:\.[\w!#$%&'*+/=?^`{|}~-]+)*$/
+
+/** Parameters by the command that takes them; those of an extension that is not offered are unknown (RFC 5321). */
+const PARAMETERS: Partial<Record<SmtpCommand, string[]>> = {
+  MAIL: ['BODY', 'SIZE', 'RET', 'ENVID', 'SMTPUTF8', 'REQUIRETLS'],
+  RCPT: ['NOTIFY', 'ORCPT'],
+}
+
+type Parsed = Parameters<SMTPConnection['_validateMailParams']>[0]
+
+/** Extensions beside those of the library, which announces its own with several lines. */
+const EXTENSIONS = ['CHUNKING', 'BINARYMIME']
 
 /** Clients that talk before the greeting do so with their first packet. */
 const GREETING_DELAY_MS = 1
 
-class LimitedConnection extends SMTPConnection {
+class LimitedConnection extends ChunkConnection {
   #commands = 0
   #last_command_ms = performance.now()
   /** The command that is being answered. */
@@ -200,8 +221,9 @@ class LimitedConnection extends SMTPConnection {
   }
 
   override _onCommand(command: Buffer, callback?: () => void): void {
-    this.#commands += 1
-    this.#command = commandOf(command.toString('latin1'))
+    const line = command.toString('latin1')
+    if (!this.isLargeChunk(line)) this.#commands += 1
+    this.#command = commandOf(line)
     this.#last_command_ms = performance.now()
     if (this.server.endWhenStopping(this)) return
     if (this.#commands > this.protocol.max_commands * (this._transactionCounter + 1)) {
@@ -211,16 +233,36 @@ class LimitedConnection extends SMTPConnection {
     }
   }
 
-  /**
-   * Reads a sender with a quoted local part (RFC 5321 section 4.1.2) as it came; no mailbox of ours has such an
-   * address.
-   */
+  /** Reads an address with a quoted local part (RFC 5321 section 4.1.2): without its quotes where that is the same. */
   override _parseAddressCommand(name: string, command: string | Buffer) {
     const line = command.toString()
-    const quoted = name === 'mail from' ? QUOTED_SENDER.exec(line)?.[1] : undefined
+    const quoted = QUOTED_LOCAL.exec(line)?.[1]
     if (quoted === undefined) return super._parseAddressCommand(name, command)
+    const bare = quoted.slice(1, -1).replace(/\\(.)/g, '$1')
     const parsed = super._parseAddressCommand(name, line.replace(quoted, 'quoted'))
-    return parsed && { ...parsed, address: parsed.address.replace('quoted', () => quoted) }
+    const local = DOT_ATOM.test(bare) ? bare : quoted
+    return parsed && { ...parsed, address: parsed.address.replace('quoted', () => local) }
+  }
+
+  override _validateMailParams(parsed: Parsed): ReturnType<ChunkConnection['_validateMailParams']> {
+    const { BODY } = parsed.args || {}
+    const is_binary = typeof BODY === 'string' && BODY.toUpperCase() === 'BINARYMIME'
+    const known = is_binary ? { ...parsed, args: { ...parsed.args, BODY: '8BITMIME' } } : parsed
+    return super._validateMailParams(known as Parsed)
+  }
+
+  override _rejectInvalidParams(parsed: Parsed, keys: string[], callback: () => void): boolean {
+    if (super._rejectInvalidParams(parsed, keys, callback)) return true
+    const known = PARAMETERS[this.#command] ?? []
+    const unknown = Object.keys(parsed.args || {}).find((name) => !known.includes(name))
+    if (unknown === undefined) return false
+    this.send(555, 'Error: unknown parameter')
+    callback()
+    return true
+  }
+
+  protected override findChunkRefusal(chunk: ArrivingChunk): Promise<SmtpRefusal | undefined> {
+    return this.protocol.chunk(this.session as SMTPServerSession, chunk)
   }
 
   /** XCLIENT comes once, from a trusted relay: the client that it hands over to must not name another one. */
@@ -231,9 +273,10 @@ class LimitedConnection extends SMTPConnection {
 
   /** The library derives the enhanced code (RFC 3463) from the reply code, unless the text begins with one. */
   override send(code: number, text?: string | string[] | null, context?: string | false): void {
+    const shown = Array.isArray(text) && this.#command === 'EHLO' ? [...text, ...EXTENSIONS] : text
     const own_code = typeof text === 'string' && /^[245]\.\d{1,3}\.\d{1,3}(?= )/.exec(text)?.[0]
     if (code >= 400) this.#note(code, String(text), own_code || this._getEnhancedStatusCode(code, context))
-    super.send(code, text, own_code ? false : context)
+    super.send(code, shown, own_code ? false : context)
   }
 
   /** Reports a refusal. The library sends a second one to a connection that is on its way out. */

@@ -89,6 +89,7 @@ const COMMANDS = [
   'MAIL',
   'RCPT',
   'DATA',
+  'BDAT',
   'STARTTLS',
   'XCLIENT',
   'RSET',
@@ -97,6 +98,11 @@ const COMMANDS = [
   'QUIT',
 ] as const
 export type SmtpCommand = (typeof COMMANDS)[number] | 'connect' | 'other'
+
+/** True when the message itself was refused, or a part of it: 503 is that of a command without recipients. */
+export function isOfMessage({ command, code }: Pick<SmtpRefusalNote, 'command' | 'code'>): boolean {
+  return (command === 'DATA' || command === 'BDAT') && code !== 503
+}
 
 /** Words of replies, ours and the library's, in this order. */
 const TEXTS: [RegExp, RefusalReason][] = [

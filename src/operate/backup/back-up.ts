@@ -18,8 +18,10 @@ import { countServices } from '../../base/db/cluster/blockers'
 import { askEachMachine } from '../../base/db/cluster/machines'
 import { isDistributed } from '../../base/db/cluster/place-tables'
 import { readMigrations } from '../../base/db/migration-files'
+import { sizesOf } from '../../base/db/migration-work'
 import { longTransaction, type Session, type Transaction, withSession } from '../../base/db/session'
 import { safeError } from '../../base/log'
+import { startProgress } from '../../base/long-work'
 import { useSecrets } from '../../base/secrets'
 import { holdRemovals } from '../../desk/attachments/removals'
 import { fileStore } from '../../desk/attachments/storage'
@@ -126,11 +128,20 @@ async function copyDatabase(session: Session, to: Store): Promise<Snapshot> {
     if (lock === 'share') await refuseUnended(sql)
     const state = await readState(sql)
     const tables: Snapshot['tables'] = []
-    for (const table of own) tables.push({ ...table, ...(await copyOut(sql, table, to)) })
+    using progress = startProgress('backup', { total: state.migrations.length + (await estimateRows(sql, own)) })
+    for (const table of own) tables.push({ ...table, ...(await copyOut(sql, table, to, progress)) })
     await listNames(sql, to)
     await tryStoredSecrets(sql, 'run the command with the settings of the service')
     return { ...state, tables, sequences: await readSequences(sql) }
   })
+}
+
+async function estimateRows(sql: Transaction, tables: { name: string }[]): Promise<number> {
+  const sizes = await sizesOf(
+    sql,
+    tables.map(({ name }) => name),
+  )
+  return sizes.reduce((sum, { rows }) => sum + rows, 0)
 }
 
 /**

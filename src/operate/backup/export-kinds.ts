@@ -1,7 +1,9 @@
 /** The kinds of things in an export, with how each is read: by the lists of the API where there is one. */
 
+import { organizationOfUrl } from '../../base/attachment-url'
 import { ZERO_ID } from '../../base/db/columns'
 import type { Fragment } from '../../base/db/transact'
+import { attachmentAt, placeSafeImages } from '../../base/html/image-addresses'
 import type { Scope } from '../../base/scope'
 import { listDeliveries, listWebhooks } from '../../delivery/webhooks/queries'
 import { listCompanies } from '../../desk/companies/queries'
@@ -141,16 +143,19 @@ async function* macros(scope: Scope): AsyncGenerator<readonly object[]> {
 
 type WithFiles = { body_html: string; attachments: { id: string; url: string }[] }
 
-/** Puts the place in the export where the API has a signed address, in the HTML of inline images too. */
+/** Puts the place in the export where the API has a signed address, in the HTML of images too. */
 function withPlaces<T extends WithFiles>(message: T): T {
-  let { body_html } = message
-  const attachments = message.attachments.map((attachment) => {
-    const place = pathOfAttachment(attachment.id)
-    const signed = attachment.url
-    body_html = body_html.replaceAll(signed.replaceAll('&', '&amp;'), place).replaceAll(signed, place)
-    return { ...attachment, url: place }
+  const body_html = placeSafeImages(message.body_html, (address) => {
+    const id = organizationOfImage(address) && attachmentAt(address)
+    return id ? { src: pathOfAttachment(id) } : undefined
   })
+  const attachments = message.attachments.map((file) => ({ ...file, url: pathOfAttachment(file.id) }))
   return { ...message, body_html, attachments }
+}
+
+/** An image that the API shows has a signature that holds; others are what somebody wrote. */
+function organizationOfImage(address: string): string | undefined {
+  return URL.canParse(address) ? organizationOfUrl(address) : undefined
 }
 
 function pathOfAttachment(attachment_id: string): string {

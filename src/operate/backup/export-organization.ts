@@ -8,6 +8,7 @@ import { audit, OPERATOR } from '../../base/audit/audit'
 import { NO_LIMITS } from '../../base/db/driver-client'
 import { connection } from '../../base/db/pool'
 import { type Connection, transact } from '../../base/db/transact'
+import { type Progress, startProgress } from '../../base/long-work'
 import { inTransaction, type Scope, SYSTEM } from '../../base/scope'
 import { isUuid } from '../../base/shapes/ids'
 import { holdRemovals } from '../../desk/attachments/removals'
@@ -25,6 +26,9 @@ const WHAT = 'the export'
 
 /** Files to copy, as the snapshot names them: a line for each, with its name in the export and its key in the store. */
 const NAMES = 'files.names'
+
+/** The tables whose names are not those of their kinds. */
+const TABLES: Record<string, string> = { users: 'memberships', activity: 'activities' }
 
 /** The report to the operator about an export. */
 type Exported = {
@@ -76,11 +80,11 @@ async function writeExport(outer: Connection, organization_id: string): Promise<
   const to = fileStore('.')
   return transact(outer, async (hold) => {
     await holdRemovals(hold.sql)
-    const rows = await transact(outer, async (inner) => {
+    const { rows, named } = await transact(outer, async (inner) => {
       await inner.sql`set transaction isolation level repeatable read, read only`
       return writeRows({ ...inner, organization_id, actor: SYSTEM, after_commit: [] }, to)
     })
-    const files = await copyNamed(to)
+    const files = await copyNamed(to, named)
     const exported = { rows, ...files }
     await to.put('README.txt', Buffer.from(readme()))
     await to.put(
@@ -94,31 +98,55 @@ async function writeExport(outer: Connection, organization_id: string): Promise<
   })
 }
 
-async function writeRows(scope: Scope, to: Store): Promise<Record<string, number>> {
+/** @returns the rows of each kind, and how many files are named */
+async function writeRows(scope: Scope, to: Store): Promise<{ rows: Record<string, number>; named: number }> {
   const [organization] = await scope.sql`select from organizations where id = ${scope.organization_id}`
   if (!organization) throw new BackupError('there is no such organization')
   const rows: Record<string, number> = {}
-  for (const kind of KINDS) rows[kind.name] = await writeKind(scope, kind, to)
-  await to.put(NAMES, textOf(fileNames(scope), { rows: 0 }))
-  return rows
+  using progress = startProgress('export', { total: await countRows(scope) })
+  for (const kind of KINDS) rows[kind.name] = await writeKind(scope, kind, to, progress)
+  const counted = { rows: 0 }
+  await to.put(NAMES, textOf(fileNames(scope), counted))
+  return { rows, named: counted.rows }
 }
 
-async function writeKind(scope: Scope, { name, read }: Kind, to: Store): Promise<number> {
+/** Counts the rows of an organization; those of deleted tickets too, which are left out. */
+async function countRows({ sql, organization_id }: Scope): Promise<number> {
+  let total = 0
+  for (const { name } of KINDS) {
+    const table = TABLES[name] ?? name
+    if (table === 'organization') continue
+    const [counted] = await sql<[{ n: number }]>`
+      select count(*)::int as n from ${sql(table)} t where t.organization_id = ${organization_id}`
+    total += counted.n
+  }
+  return total
+}
+
+async function writeKind(scope: Scope, { name, read }: Kind, to: Store, progress: Progress): Promise<number> {
   const counted = { rows: 0 }
-  await to.put(`${name}.jsonl`, textOf(read(scope), counted))
+  progress.part = name
+  await to.put(`${name}.jsonl`, textOf(read(scope), counted, progress))
   return counted.rows
 }
 
-async function* textOf(steps: AsyncIterable<readonly object[]>, counted: { rows: number }): AsyncGenerator<Uint8Array> {
+async function* textOf(
+  steps: AsyncIterable<readonly object[]>,
+  counted: { rows: number },
+  progress?: Progress,
+): AsyncGenerator<Uint8Array> {
   for await (const step of steps) {
     counted.rows += step.length
+    progress?.add(step.length)
     if (step.length > 0) yield Buffer.from(step.map((row) => `${JSON.stringify(row)}\n`).join(''))
   }
 }
 
-async function copyNamed(to: Store): Promise<Pick<Exported, 'files' | 'file_bytes' | 'missing_files'>> {
+async function copyNamed(to: Store, named: number): Promise<Pick<Exported, 'files' | 'file_bytes' | 'missing_files'>> {
   const counts = { files: 0, file_bytes: 0, missing_files: 0 }
+  using progress = startProgress('export', { total: named, unit: 'files' })
   for await (const line of linesOf(NAMES)) {
+    progress.add()
     const { file, storage_key } = JSON.parse(line) as { file: string; storage_key: string }
     const bytes = await openIfThere(storage(), storage_key)
     if (!bytes) {

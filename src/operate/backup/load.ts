@@ -7,6 +7,7 @@ import { isDistributed } from '../../base/db/cluster/place-tables'
 import { createMigrationsTable } from '../../base/db/migrate'
 import { readMigrations, sinceBase } from '../../base/db/migration-files'
 import type { Transaction } from '../../base/db/session'
+import { startProgress } from '../../base/long-work'
 import { BackupError } from './backup-error'
 import type { Manifest } from './manifest'
 import { copyIn, quoted, quotedName, readTables } from './tables'
@@ -42,13 +43,27 @@ export async function loadDatabase(sql: Transaction, { tables, migrations, seque
   const names = tables.map(quoted)
   for (const name of names) await sql.unsafe(`alter table ${name} disable trigger user`)
   const later = await dropWhatComesLater(sql)
-  for (const table of tables) await copyIn(sql, table)
-  for (const statement of later) await sql.unsafe(statement)
+  await copyTables(sql, tables)
+  await makeAgain(sql, later)
   for (const name of names) await sql.unsafe(`alter table ${name} enable trigger user`)
   for (const { last_value, ...sequence } of sequences) {
     if (last_value !== null) await sql`select setval(${quoted(sequence)}::regclass, ${last_value}::bigint)`
   }
   await compareRows(sql, tables)
+}
+
+async function copyTables(sql: Transaction, tables: Manifest['tables']): Promise<void> {
+  const total = tables.reduce((sum, { size }) => sum + size, 0)
+  using progress = startProgress('restore', { total, unit: 'bytes' })
+  for (const table of tables) await copyIn(sql, table, progress)
+}
+
+async function makeAgain(sql: Transaction, statements: string[]): Promise<void> {
+  using progress = startProgress('restore', { total: statements.length, unit: 'indexes and keys' })
+  for (const statement of statements) {
+    await sql.unsafe(statement)
+    progress.add()
+  }
 }
 
 /** @throws BackupError for a table that the migrations did not make, such as one of the server with its roles */
@@ -102,7 +117,9 @@ export async function renewEpochs(sql: Transaction): Promise<void> {
 
 /** @throws BackupError naming the first table that has other rows than the backup */
 export async function compareRows(sql: Transaction, tables: Manifest['tables']): Promise<void> {
+  using progress = startProgress('count of the rows', { total: tables.length, unit: 'tables' })
   for (const table of tables) {
+    progress.add()
     const [found] = await sql.unsafe<{ n: string }[]>(`select count(*)::text as n from ${quoted(table)}`)
     if (Number(found!.n) === table.rows) continue
     throw new BackupError(`table ${table.name} has ${found!.n} rows after the restore, and ${table.rows} in the backup`)

@@ -8,6 +8,7 @@ import { config } from '../../base/config'
 import { migrateDatabase, tryMigrationLock } from '../../base/db/migrate'
 import { longTransaction, type Session, withSession } from '../../base/db/session'
 import { OperatorError } from '../../base/errors'
+import { startProgress } from '../../base/long-work'
 import { makePrivateFolder } from '../../base/process/private-folder'
 import { useSecrets } from '../../base/secrets'
 import { holdOutbox } from '../../delivery/outbox/hold'
@@ -87,8 +88,11 @@ async function readBackup(name: string): Promise<FoundManifest> {
   enterFolder(name, WHAT)
   const found = await readManifest(name)
   const { tables, files, secret_keys } = found.manifest
-  for (const file of [...secret_keys, ...tables, files]) await checkFile(file)
-  await checkFiles(files)
+  const listed = [...secret_keys, ...tables, files]
+  const total = listed.reduce((sum, { size }) => sum + size, files.bytes)
+  using progress = startProgress('check of the backup', { total, unit: 'bytes' })
+  for (const file of listed) await checkFile(file, progress)
+  await checkFiles(files, progress)
   return found
 }
 

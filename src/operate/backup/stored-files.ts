@@ -4,13 +4,14 @@ import { rm } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Transaction } from '../../base/db/session'
+import { type Progress, startProgress } from '../../base/long-work'
 import { openStore } from '../../desk/attachments/storage'
 import { isStorageKey } from '../../desk/attachments/storage-key'
 import type { Bytes, Store } from '../../desk/attachments/store'
 import { isNothingThere } from '../../desk/attachments/store-faults'
 import { BackupError } from './backup-error'
 import { type FileInBackup, LIST, type Manifest } from './manifest'
-import { bytesOf, linesOf } from './read-file'
+import { bytesOf, countLines, linesOf } from './read-file'
 
 /** A stored file as the database knows it. Originals of mail have no digest there. */
 export type Named = { key: string; size: number; digest: string | null }
@@ -49,9 +50,11 @@ export function copyNames(sql: Pick<Transaction, 'unsafe'>): Promise<Readable> {
 export async function copyFiles(to: Store): Promise<Manifest['files']> {
   const counts = { count: 0, bytes: 0, missing: 0, damaged: 0 }
   const from = openStore()
+  using progress = startProgress('backup', { total: await countLines(bytesOf(NAMES)), unit: 'files' })
   const copies = inOrder(namesIn(NAMES), (named) => copyFile(named, from, to))
   async function* lines() {
     for await (const listed of copies) {
+      progress.add()
       if (listed.fault) counts[listed.fault]++
       if ('size' in listed) {
         counts.count++
@@ -116,14 +119,18 @@ function parsedLine(line: string, file: string): Listed {
   }
 }
 
-/** Compares all files of the list with what it says of them. @throws BackupError naming the first that differs */
-export async function checkFiles(list: FileInBackup): Promise<void> {
-  for await (const _ of inOrder(filesIn(list), checkFile));
+/**
+ * Compares all files of the list with what it says of them.
+ * @param progress counts their bytes
+ * @throws BackupError naming the first that differs
+ */
+export async function checkFiles(list: FileInBackup, progress: Progress): Promise<void> {
+  for await (const _ of inOrder(filesIn(list), (file) => checkFile(file, progress)));
 }
 
-/** Compares a file of the backup with its size and checksum. @throws BackupError */
-export async function checkFile({ file, size, sha256 }: FileInBackup): Promise<void> {
-  const found = await measure(bytesOf(file)).catch((error) => {
+/** Compares a file of the backup with its size and checksum. @param progress counts its bytes @throws BackupError */
+export async function checkFile({ file, size, sha256 }: FileInBackup, progress: Progress): Promise<void> {
+  const found = await measure(progress.through(bytesOf(file))).catch((error) => {
     if (isNothingThere(error)) throw new BackupError(`the backup is damaged: ${file} is missing or no plain file`)
     throw error
   })
@@ -137,9 +144,10 @@ export async function checkFile({ file, size, sha256 }: FileInBackup): Promise<v
  * Copies all files of the list to the store, and reads each back. A file that the store has already stays.
  * @throws BackupError when the store has another file in the place of one, or gives back other bytes
  */
-export async function restoreFiles(list: FileInBackup): Promise<void> {
+export async function restoreFiles(list: Manifest['files']): Promise<void> {
   const to = openStore()
-  for await (const _ of inOrder(filesIn(list), (listed) => restoreFile(listed, to)));
+  using progress = startProgress('restore', { total: list.count, unit: 'files' })
+  for await (const _ of inOrder(filesIn(list), (listed) => restoreFile(listed, to))) progress.add()
 }
 
 async function restoreFile({ key, file, sha256 }: { key: string } & FileInBackup, to: Store): Promise<void> {

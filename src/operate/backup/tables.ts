@@ -3,6 +3,7 @@ import { pipeline } from 'node:stream/promises'
 import { createZstdCompress, createZstdDecompress } from 'node:zlib'
 import { readMigrations } from '../../base/db/migration-files'
 import type { Transaction } from '../../base/db/session'
+import type { Progress } from '../../base/long-work'
 import type { Store } from '../../desk/attachments/store'
 import { type FileInBackup, type Manifest, type Table, tableFile } from './manifest'
 import { bytesOf } from './read-file'
@@ -63,26 +64,43 @@ export function quotedName(name: string): string {
 }
 
 /** Copies all rows that the transaction sees to a compressed file of COPY's text format. */
-export async function copyOut(sql: Transaction, table: Table, to: Store): Promise<FileInBackup & { rows: number }> {
+export async function copyOut(
+  sql: Transaction,
+  table: Table,
+  to: Store,
+  progress: Progress,
+): Promise<FileInBackup & { rows: number }> {
   const file = tableFile(table)
+  progress.part = table.name
   const lines = await sql.unsafe(`copy ${quoted(table)} (${table.columns.map(quotedName)}) to stdout`).readable()
   const counted = { rows: 0 }
-  const { size, digest } = await to.put(file, compressed(inChunks(lines, counted)))
+  const { size, digest } = await to.put(file, compressed(inChunks(lines, counted, progress)))
   return { file, ...counted, size, sha256: digest }
 }
 
-/** Copies the rows of a file of `copyOut` into the table. */
-export async function copyIn(sql: Transaction, { file, ...table }: Table & FileInBackup): Promise<void> {
+/** Copies the rows of a file of `copyOut` into the table. @param progress counts bytes of the file */
+export async function copyIn(
+  sql: Transaction,
+  { file, ...table }: Table & FileInBackup,
+  progress: Progress,
+): Promise<void> {
+  progress.part = table.name
   const target = await sql.unsafe(`copy ${quoted(table)} (${table.columns.map(quotedName)}) from stdin`).writable()
-  await pipeline(bytesOf(file), createZstdDecompress(), target)
+  await pipeline(progress.through(bytesOf(file)), createZstdDecompress(), target)
 }
 
 /** Joins lines, which the driver hands over one by one, and counts them: a line break in a value is escaped. */
-async function* inChunks(lines: AsyncIterable<Buffer>, counted: { rows: number }): AsyncGenerator<Buffer> {
+async function* inChunks(
+  lines: AsyncIterable<Buffer>,
+  counted: { rows: number },
+  progress: Progress,
+): AsyncGenerator<Buffer> {
   let chunk: Buffer[] = []
   let size = 0
   for await (const piece of lines) {
+    const before = counted.rows
     for (let at = piece.indexOf(LINE_BREAK); at >= 0; at = piece.indexOf(LINE_BREAK, at + 1)) counted.rows++
+    progress.add(counted.rows - before)
     chunk.push(piece)
     size += piece.length
     if (size < CHUNK_BYTES) continue

@@ -139,10 +139,11 @@ export async function writeManifest(vault: Vault, manifest: Omit<Manifest, 'form
 
 /** Names of objects. */
 export const logName = (chain_id: string, name: string) => `${logFolder(chain_id)}/${name}`
-export const logFolder = (chain_id: string) => `chains/${chain_id}/log`
+export const chainFolder = (chain_id: string) => `chains/${chain_id}`
+export const logFolder = (chain_id: string) => `${chainFolder(chain_id)}/log`
 export const partName = (chain_id: string, base_id: string, part: number) =>
   `${baseFolder(chain_id, base_id)}/part-${String(part).padStart(4, '0')}`
 export const listName = (chain_id: string, base_id: string) => `${baseFolder(chain_id, base_id)}/files`
-const baseFolder = (chain_id: string, base_id: string) => `chains/${chain_id}/bases/${base_id}`
+const baseFolder = (chain_id: string, base_id: string) => `${chainFolder(chain_id)}/bases/${base_id}`
 export const FILES = 'files'
 export const fileName = (storage_key: string) => `${FILES}/${storage_key}`

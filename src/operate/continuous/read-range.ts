@@ -1,8 +1,10 @@
 /** Reads every object that the promised moments need, and compares its checksum and MAC. */
+import { type Progress, startProgress } from '../../base/long-work'
 import { isNothingThere } from '../../desk/attachments/store-faults'
 import {
   type Base,
   type Chain,
+  chainFolder,
   FILES,
   fileName,
   type Head,
@@ -34,17 +36,37 @@ type Range = {
  * @param until_ms end of the chain that is written to
  */
 export async function readRange(
-  vault: Vault,
+  whole: Vault,
   { chains }: Manifest,
   head: Head | undefined,
   until_ms: number,
 ): Promise<Range> {
   const range: Range = { spans: [], faults: [] }
+  using progress = startProgress('check of the backup', { total: await countObjects(whole, chains), unit: 'objects' })
+  const vault = counting(whole, progress)
   const is_old = chains.some(({ bases }) => bases.some((base) => !isProvable(base, vault)))
   for (const chain of chains) await readChain(vault, chain, head, until_ms, range)
   // A file may be named at any moment since.
   if (!(await readFiles(vault, is_old, range.faults))) range.spans = []
   return range
+}
+
+async function countObjects({ target }: Vault, chains: Chain[]): Promise<number> {
+  let count = 0
+  for (const folder of [...chains.map(({ id }) => chainFolder(id)), FILES])
+    for await (const _ of target.list(folder)) count++
+  return count
+}
+
+/** Counts the objects that are read. */
+function counting(vault: Vault, progress: Progress): Vault {
+  return {
+    ...vault,
+    async *read(name, accepted) {
+      yield* vault.read(name, accepted)
+      progress.add()
+    },
+  }
 }
 
 /** @returns false when something is wrong, which is noted */

@@ -4,6 +4,7 @@ import type { Settings } from '../../base/db/embedded/data-directory'
 import { EmbeddedError } from '../../base/db/embedded/faults'
 import { startEmbedded } from '../../base/db/embedded/supervise'
 import { withSession } from '../../base/db/session'
+import { startProgress } from '../../base/long-work'
 import { BackupError } from '../backup/backup-error'
 import type { Base } from './chain-manifest'
 import { PIECE_BYTES } from './log-pieces'
@@ -56,6 +57,7 @@ export async function recover(
   const start = (more: Settings) =>
     startEmbedded(data_dir, { settings: { ...SETTINGS, ...settings, ...more }, wait_ms: REPLAY_MS })
   let is_all = until_ms === undefined
+  using _ = startProgress('replay of the log')
   const server = await start(target).catch((error) => {
     if (error instanceof EmbeddedError && STOPS_TOO_EARLY.test(error.message)) {
       throw new BackupError(

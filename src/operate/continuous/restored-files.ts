@@ -1,10 +1,12 @@
 /** Brings the files that a restored database names from the backup to the store, or only looks at them. */
 import { createInterface } from 'node:readline'
 import type { Session } from '../../base/db/session'
+import { startProgress } from '../../base/long-work'
 import { openStore } from '../../desk/attachments/storage'
 import type { Store } from '../../desk/attachments/store'
 import { isNothingThere } from '../../desk/attachments/store-faults'
 import { BackupError } from '../backup/backup-error'
+import { countLines } from '../backup/read-file'
 import { copyNames, digestInStore, inOrder, measure, type Named, readNamed } from '../backup/stored-files'
 import { fileName } from './chain-manifest'
 import { DamagedBackupError } from './sealed'
@@ -22,17 +24,20 @@ export type FilesRestored = {
  */
 export function restoreFiles(sql: Session, vault: Vault): Promise<FilesRestored> {
   const store = openStore()
-  return withEach(sql, (named) => restoreFile(named, vault, store))
+  return withEach('restore', sql, (named) => restoreFile(named, vault, store))
 }
 
 /** Reads all files that rows name. */
 export function checkFiles(sql: Session, vault: Vault): Promise<FilesRestored> {
-  return withEach(sql, async (named) => isAsNamed(named, await measure(vault.read(fileName(named.key)))))
+  return withEach('check of the files', sql, async (named) =>
+    isAsNamed(named, await measure(vault.read(fileName(named.key)))),
+  )
 }
 
 /** @param work is false for a file that is not as its row says */
-async function withEach(sql: Session, work: (named: Named) => Promise<boolean>): Promise<FilesRestored> {
+async function withEach(what: string, sql: Session, work: (named: Named) => Promise<boolean>): Promise<FilesRestored> {
   const counts = { files: 0, missing_files: 0 }
+  using progress = startProgress(what, { total: await countLines(await copyNames(sql)), unit: 'files' })
   const lines = createInterface({ input: await copyNames(sql), crlfDelay: Number.POSITIVE_INFINITY })
   const results = inOrder(lines, async (line) => {
     const named = readNamed(line)
@@ -43,7 +48,10 @@ async function withEach(sql: Session, work: (named: Named) => Promise<boolean>):
     if (!is_there) process.stderr.write(`deskwire: the backup does not have ${named.key} as its row says\n`)
     return is_there
   })
-  for await (const is_there of results) counts[is_there ? 'files' : 'missing_files']++
+  for await (const is_there of results) {
+    progress.add()
+    counts[is_there ? 'files' : 'missing_files']++
+  }
   return counts
 }
 

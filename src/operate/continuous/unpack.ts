@@ -4,6 +4,7 @@ import { open, statfs } from 'node:fs/promises'
 import path from 'node:path'
 import type { Home } from '../../base/db/embedded/home'
 import { giveTo } from '../../base/db/embedded/ownership'
+import { startProgress } from '../../base/long-work'
 import { BackupError } from '../backup/backup-error'
 import { logFolder, logName, partName } from './chain-manifest'
 import type { Chosen } from './choose-base'
@@ -30,11 +31,13 @@ export type Unpacked = {
 export async function unpackBase(vault: Vault, home: Home, chosen: Chosen): Promise<Unpacked> {
   const { chain, base, last } = chosen
   const { pieces, gap } = await listPieces(vault, chosen)
-  await requireSpace(home.dir, base.bytes + pieces.length * PIECE_BYTES)
+  const total = base.bytes + pieces.length * PIECE_BYTES
+  await requireSpace(home.dir, total)
+  using progress = startProgress('restore of the database', { total, unit: 'bytes' })
   fs.rmSync(home.data, { recursive: true, force: true })
   fs.mkdirSync(home.data, { mode: 0o700 })
   for (let part = 0; part < base.parts; part++) {
-    await unpackArchive(readNamed(vault, partName(chain.id, base.id, part)), home.data)
+    await unpackArchive(progress.through(readNamed(vault, partName(chain.id, base.id, part))), home.data)
   }
   writeConfiguration(home.data)
   fs.writeFileSync(path.join(home.data, 'backup_label'), base.log.label, { mode: 0o600 })
@@ -43,7 +46,8 @@ export async function unpackBase(vault: Vault, home: Home, chosen: Chosen): Prom
   let reached = ''
   for (const name of pieces) {
     try {
-      await writePiece(path.join(home.data, 'pg_wal', name), readNamed(vault, logName(chain.id, name)))
+      const content = progress.through(readNamed(vault, logName(chain.id, name)))
+      await writePiece(path.join(home.data, 'pg_wal', name), content)
     } catch (error) {
       if (!(error instanceof DamagedBackupError)) throw error
       fault = error

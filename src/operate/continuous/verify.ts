@@ -9,6 +9,7 @@ import { config } from '../../base/config'
 import { lockFile } from '../../base/db/embedded/file-lock'
 import { prepareHome } from '../../base/db/embedded/home'
 import { longTransaction, type Session, type Transaction, withSession } from '../../base/db/session'
+import { startProgress } from '../../base/long-work'
 import { makePrivateFolder } from '../../base/process/private-folder'
 import { BackupError, explained } from '../backup/backup-error'
 import { quoted, readTables } from '../backup/tables'
@@ -132,7 +133,9 @@ async function countAll(sql: Session, vault: Vault): Promise<Counts> {
 async function countRows(sql: Transaction): Promise<{ tables: number; rows: number }> {
   const { own } = await readTables(sql)
   let rows = 0
+  using progress = startProgress('count of the rows', { total: own.length, unit: 'tables' })
   for (const table of own) {
+    progress.add()
     const [counted] = await sql.unsafe<{ n: number }[]>(`select count(*)::int as n from ${quoted(table)}`)
     rows += counted!.n
   }

@@ -1,5 +1,6 @@
 /** The operator's command to make a folder for an import of what another desk left. It needs no network. */
 import path from 'node:path'
+import { isTimeZone } from '../../base/shapes/time'
 import { BackupError, explained } from '../backup/backup-error'
 import { enterNewFolder } from '../backup/operator-folder'
 import { openReport } from '../import/import-report'
@@ -39,7 +40,7 @@ export const CONVERT_COMMANDS: Command[] = [
 async function convert({ desk, source, folder, report: file, 'time-zone': zone = 'UTC' }: Options): Promise<object> {
   const run = new Map(Object.entries(DESKS)).get(String(desk))
   if (!run) throw new UsageError(`DESK must be one of ${Object.keys(DESKS).join(', ')}`)
-  if (!isZone(String(zone))) throw new UsageError('--time-zone must be a zone such as Europe/Berlin')
+  if (!isTimeZone(String(zone))) throw new UsageError('--time-zone must be a zone such as Europe/Berlin')
   const name = path.resolve(String(folder))
   const read = new Source(path.resolve(String(source)))
   const report = openReport(typeof file === 'string' ? path.resolve(file) : undefined, WHAT)
@@ -60,13 +61,5 @@ async function convert({ desk, source, folder, report: file, 'time-zone': zone =
     throw explained(error, WHAT)
   } finally {
     report.close()
-  }
-}
-
-function isZone(zone: string): boolean {
-  try {
-    return new Intl.DateTimeFormat('en', { timeZone: zone }).resolvedOptions().timeZone !== ''
-  } catch {
-    return false
   }
 }

@@ -1,4 +1,5 @@
 /** Common work of the converters of all desks. */
+import type { Format } from '../../base/html/formats'
 import type { Losses } from '../import/fitting'
 import { textOf } from './foreign-values'
 import type { OutFolder } from './write-folder'
@@ -13,10 +14,10 @@ export function timesOf({ created_at, updated_at }: Record<string, unknown>) {
   return { created_at: textOf(created_at) || undefined, updated_at: textOf(updated_at) || undefined }
 }
 
-/** The bodies of a message: HTML with a text if there is one, else a text, which may be empty. */
-export function bodiesOf(html: string, text = ''): { body_html?: string; body?: string } {
-  if (html.trim() === '') return { body: text }
-  return text.trim() === '' ? { body_html: html } : { body_html: html, body: text }
+/** The bodies of a message with their form: HTML with a text if there is one, else a text, which may be empty. */
+export function bodiesOf(html: string, text = ''): { body_html?: string; body?: string; format: Format } {
+  if (html.trim() === '') return { body: text, format: 'text' }
+  return { body_html: html, ...(text.trim() !== '' && { body: text }), format: 'html' }
 }
 
 /** Counts fields that have a value, and no place here. */

@@ -25,10 +25,11 @@ const [OPENS, CLOSES] = [new Set([0x7b, 0x5b]), new Set([0x7d, 0x5d])]
 export async function* itemsOf(source: Source, kinds: string[]): AsyncGenerator<Item> {
   const files = jsonFiles(source)
   if (files.length === 0) throw new BackupError('the source has no file that ends in .json, .jsonl or .ndjson')
+  using progress = source.startPass(files, kinds)
   for (const file of files) {
     const named = kindOf(file, kinds)
     const number = /\d+/.exec(file)?.[0]
-    for await (const value of valuesOf(source, file)) {
+    for await (const value of valuesOf(progress.through(source.bytes(file)), file)) {
       for (const { kind, item } of objectsIn(value, named, kinds)) {
         source.used.add(file)
         yield { kind, item, number }
@@ -77,9 +78,9 @@ function singularOf(kind: string): string {
 }
 
 /** The values of a file, which may be one, one on each line, or the items of one list. */
-async function* valuesOf(source: Source, file: string): AsyncGenerator<unknown> {
+async function* valuesOf(chunks: AsyncIterable<Uint8Array>, file: string): AsyncGenerator<unknown> {
   const splitter = new Splitter(file)
-  for await (const chunk of source.bytes(file)) {
+  for await (const chunk of chunks) {
     splitter.feed(chunk)
     yield* splitter.taken()
   }

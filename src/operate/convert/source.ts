@@ -2,6 +2,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { bytesBelow } from '../../base/disk/plain-file'
+import { type Progress, startProgress } from '../../base/long-work'
 import { BackupError } from '../backup/backup-error'
 import type { Losses } from '../import/fitting'
 import { type DumpRow, rowsOf } from './sql-dump'
@@ -40,13 +41,22 @@ export class Source {
     return bytesBelow(this.root, file)
   }
 
+  /** Begins to read files for some kinds of things. The same files are read again for others. */
+  startPass(files: string[], [first, ...more]: string[]): Progress {
+    const total = files.reduce((sum, file) => sum + fs.statSync(path.join(this.root, file)).size, 0)
+    const progress = startProgress('convert', { total, unit: 'bytes' })
+    progress.part = more.length > 0 ? `${first} and ${more.length} more` : first!
+    return progress
+  }
+
   /** Reads rows of tables in the order of the dumps, `.sql` files. @throws BackupError when there is none */
   async *rows(tables: string[], prefix = ''): AsyncGenerator<DumpRow> {
     const dumps = this.files.filter((file) => file.endsWith('.sql'))
     if (dumps.length === 0) throw new BackupError('the source has no dump, a file that ends in .sql')
     const wanted = new Set(tables.map((table) => prefix + table))
+    using progress = this.startPass(dumps, tables)
     for (const dump of dumps) {
-      for await (const { table, row } of rowsOf(this.bytes(dump), wanted)) {
+      for await (const { table, row } of rowsOf(progress.through(this.bytes(dump)), wanted)) {
         yield { table: table.slice(prefix.length), row }
       }
     }

@@ -195,7 +195,7 @@ function writeDescription(ticket: Foreign, { people, tickets }: Known, out: OutF
   const { name = 'Unknown', email = null } = people.get(textOf(ticket.requester_id)) ?? {}
   const { created_at } = timesOf(ticket)
   out.write('messages', {
-    ...{ external_id: `${KEY(id)}:description`, ticket_id: KEY(id), direction: 'inbound', body, created_at },
-    sender: { name, email },
+    ...{ external_id: `${KEY(id)}:description`, ticket_id: KEY(id), direction: 'inbound', created_at },
+    ...{ sender: { name, email }, ...bodiesOf('', body) },
   })
 }

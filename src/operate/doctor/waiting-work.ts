@@ -44,10 +44,12 @@ const LANES = {
   email: 'mailbox',
   inbound: 'organization',
   letter: 'mailbox or organization',
+  wake: 'organization',
 } as const
 const WORDS = {
   webhook: 'receivers learn late what has happened',
   email: 'answers leave late',
   inbound: 'customers wait for a ticket',
   letter: 'invitations and links for forgotten passwords leave late',
+  wake: 'tickets sleep too long',
 } as const

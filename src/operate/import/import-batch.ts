@@ -83,7 +83,7 @@ async function importTogether<Input>(run: Run, kind: Kind<Input>, lines: Line<In
 }
 
 /** The row of a line, by any of its keys; the first of them has what was imported. */
-function rowOf({ keys }: Line<unknown>, known: Map<string, KnownRow>): KnownRow | undefined {
+export function rowOf({ keys }: Line<unknown>, known: Map<string, KnownRow>): KnownRow | undefined {
   const found = keys.flatMap((key) => known.get(key) ?? [])
   return found.find(({ digest }) => digest !== null) ?? found[0]
 }

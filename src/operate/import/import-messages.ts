@@ -2,20 +2,21 @@
 
 import type { Fault } from '../../base/errors'
 import type { RenderedBody } from '../../base/html/body'
+import type { Format } from '../../base/html/formats'
 import { render } from '../../base/html/render'
-import { escapeHtml } from '../../base/html/text'
 import { unboxed } from '../../base/html/view'
 import { type Scope, together } from '../../base/scope'
 import { claimForEach } from '../../desk/attachments/claim-uploads'
 import { storeAttachments } from '../../desk/attachments/commands'
-import { unsignedUrl } from '../../desk/attachments/signed-url'
 import { findHeld } from '../../desk/holds/holds'
 import { addAnchors } from '../../desk/messages/add-anchors'
 import type { DraftWithId } from '../../desk/messages/draft'
 import { insertMessages } from '../../desk/messages/insert-messages'
 import { addEachToSearch, rebuildSearch } from '../../desk/search/ticket-document'
+import { recount } from '../../desk/turn/turn'
 import { bytesOf } from '../backup/read-file'
 import { faultOfFile, refuseFaults } from './files'
+import { imagesOfFolder, noteFiles, placeImages, storeHeld } from './imported-images'
 import { hashOf } from './key-hashes'
 import { type Find, type Kind, keyIn, type Left, type Line, type Placed, type Prepared, unknownKey } from './kind'
 import { ImportedMessage } from './model'
@@ -44,7 +45,7 @@ function judgeMessage({ ticket_id, is_internal, direction, body, body_html }: Im
   return faults
 }
 
-type Ready = RenderedBody & { body: string; attachment_ids: string[] }
+type Ready = RenderedBody & { body: string; file_ids: string[]; attachment_ids: string[] }
 
 /** Stores the files of new messages, and renders the bodies. */
 async function prepareMessages(
@@ -57,13 +58,24 @@ async function prepareMessages(
     lines.filter(({ row_id }) => !row_id),
   )
   for (const line of lines) {
-    const own = line.row_id ? await attachedTo(scope, line.row_id) : (ids.get(line.keys[0]!) ?? [])
-    const { body, body_html } = line.input
-    const html = body_html && withImages(unboxed(body_html), line.input, own)
-    const rendered = await render(html ?? withImages(body!, line.input, own), scope.organization_id)
-    const ready: Ready = { ...rendered, body: body ?? rendered.text, attachment_ids: line.row_id ? [] : own }
+    const there = line.row_id ? await attachedTo(scope, line.row_id) : undefined
+    const own = there ? there.map(({ id }) => id) : (ids.get(line.keys[0]!) ?? [])
+    const words = shownWords(line.input)
+    const held = await storeHeld(scope, words.text, words.format, there)
+    const { shown, kept } = imagesOfFolder(line.input, own)
+    const rendered = await render(shown(held.html), held.format, scope.organization_id)
+    const given = words.text === line.input.body ? held.body : line.input.body
+    const body = given === undefined ? rendered.text : kept(given)
+    const added = there ? held.ids : [...own, ...held.ids]
+    const ready: Ready = { ...rendered, body, file_ids: [...own, ...held.ids], attachment_ids: added }
     prepared.set(line.keys[0]!, ready)
   }
+}
+
+/** The words that are shown, in their form. HTML beside a body goes before it, unless the form is `text`. */
+function shownWords({ body, body_html, format }: ImportedMessage): { text: string; format: Format | undefined } {
+  if (body !== undefined && (format === 'text' || !body_html)) return { text: body, format }
+  return { text: unboxed(body_html ?? ''), format: 'html' }
 }
 
 /** Stores files of several messages together. @returns the ids of their attachments by the keys of the messages */
@@ -87,28 +99,10 @@ async function storeFiles(scope: Scope, lines: Line<ImportedMessage>[]): Promise
   return ids
 }
 
-async function attachedTo({ sql, organization_id }: Scope, message_id: string): Promise<string[]> {
-  const rows = await sql<{ id: string }[]>`
-    select id from attachments where organization_id = ${organization_id} and message_id = ${message_id} order by id`
-  return rows.map(({ id }) => id)
-}
-
-/** Points images to the attachments: those that name a file of the folder, and those that name a part of the email. */
-function withImages(html: string, { attachments = [] }: ImportedMessage, ids: string[]): string {
-  const addresses = new Map<string, string>()
-  for (const [at, { url, content_id }] of attachments.entries()) {
-    if (!ids[at]) continue
-    addresses.set(escapeHtml(url), unsignedUrl(ids[at]))
-    if (content_id) addresses.set(escapeHtml(`cid:${content_id}`), unsignedUrl(ids[at]))
-  }
-  if (addresses.size === 0) return html
-  // Whatever stands between two quotes of one kind, after an equals sign.
-  const parts = html.split(/(["'])/)
-  for (let at = 2; at < parts.length - 1; at += 2) {
-    const is_value = parts[at - 1] === parts[at + 1] && parts[at - 2]!.endsWith('=')
-    if (is_value) parts[at] = addresses.get(parts[at]!) ?? parts[at]!
-  }
-  return parts.join('')
+async function attachedTo({ sql, organization_id }: Scope, message_id: string) {
+  return sql<{ id: string; digest: string }[]>`
+    select id, digest from attachments
+    where organization_id = ${organization_id} and message_id = ${message_id} order by id`
 }
 
 /** A text that is here as it was imported has the same hash. */
@@ -124,14 +118,12 @@ function senderOf({ sender }: ImportedMessage): { name: string; email: string | 
   return { name: sender?.name || email?.split('@')[0] || 'Unknown', email }
 }
 
-function draftOf(
-  { id, input }: Placed<ImportedMessage>,
-  { body, body_html, text, attachment_ids }: Ready,
-): DraftWithId {
+function draftOf({ id, input }: Placed<ImportedMessage>, ready: Ready): DraftWithId {
   const { is_internal = false, direction, auto_reply, cc, email_message_id, references = [], reply_text } = input
   const sender = senderOf(input)
+  const { file_ids: _, ...text } = ready
   return {
-    ...{ id, body, body_html, text, is_internal, auto_reply, attachment_ids },
+    ...{ id, ...text, is_internal, auto_reply },
     direction: is_internal ? null : direction!,
     channel: input.channel ?? (email_message_id && !is_internal ? 'email' : 'api'),
     sender_name: sender.name,
@@ -170,6 +162,10 @@ async function writeMessages(
       return { ...line, ticket_id: find('tickets', line.input.ticket_id)!, draft: draftOf(line, ready) }
     })
   const fresh = written.filter(({ is_new }) => is_new)
+  await noteFiles(
+    scope,
+    fresh.map(({ input, draft }) => ({ ...input, ids: draft.attachment_ids ?? [] })),
+  )
   await together([
     insertMessages(
       sql,
@@ -177,12 +173,17 @@ async function writeMessages(
     ),
     claimForEach(
       scope,
-      fresh.map(({ draft }) => ({ message_id: draft.id, given: draft.attachment_ids ?? [] })),
+      written.map(({ draft }) => ({ message_id: draft.id, given: draft.attachment_ids ?? [] })),
     ),
     addAnchors(scope, written),
     addWords(scope, tickets, fresh),
   ])
   for (const { ticket_id, draft } of written.filter(({ is_new }) => !is_new)) await rewrite(scope, ticket_id, draft)
+  for (const { keys, ticket_id, draft } of written) {
+    const ready = prepared.get(keys[0]!) as Ready
+    ready.body = await placeImages(scope, ticket_id, draft, ready.file_ids)
+  }
+  await recount(scope, [...new Set(written.map(({ ticket_id }) => ticket_id))])
   return left
 }
 
@@ -215,10 +216,10 @@ async function rewrite(
   ticket_id: string,
   draft: DraftWithId,
 ): Promise<void> {
-  const { id, body, body_html, reply_text = null, is_internal, direction, sender_name, sender_email, cc = [] } = draft
-  const { email_message_id = null } = draft
+  const { id, body, format, body_html, reply_text = null, is_internal, direction, sender_name, sender_email } = draft
+  const { email_message_id = null, cc = [] } = draft
   await sql`
-    update messages set body = ${body}, body_html = ${body_html}, reply_text = ${reply_text},
+    update messages set body = ${body}, format = ${format}, body_html = ${body_html}, reply_text = ${reply_text},
       is_internal = ${is_internal}, direction = ${direction}, sender_name = ${sender_name},
       sender_email = ${sender_email}, cc = ${cc}::text[], email_message_id = ${email_message_id}
     where organization_id = ${organization_id} and id = ${id}`

@@ -9,15 +9,18 @@ import { audit, OPERATOR } from '../../base/audit/audit'
 import { NO_LIMITS } from '../../base/db/driver-client'
 import { connection } from '../../base/db/pool'
 import { closeRenderer } from '../../base/html/render'
+import { type Progress, startProgress } from '../../base/long-work'
 import { inTransaction, type Scope, SYSTEM } from '../../base/scope'
 import { isUuid } from '../../base/shapes/ids'
 import { publish } from '../../delivery/webhooks/publish'
 import { BackupError, explained } from '../backup/backup-error'
 import { enterFolder } from '../backup/operator-folder'
+import { bytesOf, countLines } from '../backup/read-file'
 import { openDatabase } from '../start/database'
 import { dropRoot } from '../start/drop-root'
 import { importBatch, type Run } from './import-batch'
 import { KINDS } from './import-kinds'
+import { importParents } from './import-parents'
 import { type Numbers, openReport } from './import-report'
 import type { Kind, Line } from './kind'
 import { passNumbersOf } from './numbers'
@@ -75,10 +78,15 @@ async function withScope(organization_id: string, work: (scope: Scope) => Promis
 }
 
 async function importFiles(run: Run, files: Kind<unknown>[]): Promise<void> {
+  let total = 0
+  for (const { name } of files) total += await countLines(bytesOf(`${name}.jsonl`))
+  using progress = startProgress('import', { total, unit: 'lines' })
   for (const file of files) {
+    progress.part = file.name
     if (file.name === KINDS.tickets.name && !run.dry)
       await passNumbersOf(`${file.name}.jsonl`, run.scope.organization_id)
-    await importFile(run, file)
+    await importFile(run, file, progress)
+    if (file.name === KINDS.tickets.name) await importParents(run)
   }
   if (run.dry) return
   const { numbers } = run.report
@@ -92,7 +100,7 @@ async function importFiles(run: Run, files: Kind<unknown>[]): Promise<void> {
   })
 }
 
-async function importFile(run: Run, kind: Kind<unknown>): Promise<void> {
+async function importFile(run: Run, kind: Kind<unknown>, progress: Progress): Promise<void> {
   run.report.begin(kind.name)
   const under_way = new Set<Promise<void>>()
   for await (const batch of batchesOf(`${kind.name}.jsonl`, kind.most)) {
@@ -103,8 +111,8 @@ async function importFile(run: Run, kind: Kind<unknown>): Promise<void> {
         run.report.refuse({ file: kind.name, line: row.line, key: row.name, result: 'failed', errors: row.faults })
       } else lines.push(row)
     }
-    if (lines.length === 0) continue
-    const work: Promise<void> = importBatch(run, kind, lines).finally(() => under_way.delete(work))
+    const importing = lines.length > 0 ? importBatch(run, kind, lines) : Promise.resolve()
+    const work: Promise<void> = importing.then(() => progress.add(batch.length)).finally(() => under_way.delete(work))
     // Whoever waits for it gets its error.
     work.catch(() => {})
     under_way.add(work)

@@ -1,16 +1,21 @@
 /** Imports tickets: with their codes, times and status, and without an event. */
+import { addressKey } from '../../base/address/email'
 import { insertRows } from '../../base/db/insert-rows'
+import { sharedTime } from '../../base/db/shared-time'
 import type { Fault } from '../../base/errors'
 import { type RenderedBody, showsNothing } from '../../base/html/body'
 import { render } from '../../base/html/render'
 import type { Scope } from '../../base/scope'
+import { timeOf } from '../../base/shapes/time'
 import { changedCustom } from '../../desk/custom/values'
 import { holdLabels } from '../../desk/holds/holds'
 import { organizationNumber, rebuildSearch } from '../../desk/search/ticket-document'
+import { asleepUntil, setWake } from '../../desk/tickets/snooze'
 import { columnsOf, newFields, type Written } from '../../desk/tickets/ticket-fields'
 import { lockContacts, type TicketToWrite, writeTickets } from '../../desk/tickets/write-tickets'
 import { type ActivityEntry, recordActivities } from '../../desk/timeline/activity'
 import type { Losses } from './fitting'
+import { storeHeld } from './imported-images'
 import { idAt } from './key-hashes'
 import {
   byExternalId,
@@ -39,6 +44,8 @@ export const TICKETS: Kind<ImportedTicket> = {
     company_id: keyIn(given, 'company_id', 'company'),
     assignee_id: keyIn(given, 'assignee_id', 'assignee') ?? undefined,
     label_ids: given.label_ids ?? labelKeys(given.labels),
+    parent_id: keyIn(given, 'parent_id', 'parent') ?? undefined,
+    mailbox: addressIn(given.mailbox),
   }),
   references: ({ contact_id, company_id, assignee_id, label_ids = [] }) => [
     ...(contact_id ? [['contacts', contact_id] as ['contacts', string]] : []),
@@ -72,20 +79,30 @@ function judgeTicket(input: ImportedTicket, find: Find, losses: Losses): Fault[]
   })
 }
 
+/** An export shows the mailbox with its id and name. */
+function addressIn(mailbox: unknown): unknown {
+  return typeof mailbox === 'object' ? (mailbox as { address?: unknown } | null)?.address : mailbox
+}
+
 function labelKeys(labels: unknown): unknown {
   if (!Array.isArray(labels)) return labels ?? undefined
   return labels.map((label) => (typeof label === 'object' && label !== null ? label.id : label))
 }
 
+/** A description as the first message has it. */
+type Ready = RenderedBody & { body: string; attachment_ids: string[] }
+
 /** Renders the descriptions of new tickets, their first messages. */
 async function prepareTickets(
-  { organization_id }: Scope,
+  scope: Scope,
   lines: (Line<ImportedTicket> & { row_id?: string })[],
   prepared: Prepared,
 ): Promise<void> {
   for (const { keys, row_id, input } of lines) {
     if (row_id || !input.description) continue
-    prepared.set(keys[0]!, await render(input.description, organization_id))
+    const { body, format, html, ids } = await storeHeld(scope, input.description, input.description_format)
+    const ready: Ready = { ...(await render(html, format, scope.organization_id)), body, attachment_ids: ids }
+    prepared.set(keys[0]!, ready)
   }
 }
 
@@ -98,14 +115,22 @@ async function writeLines(
   const contact_ids = lines.flatMap(({ input }) => (input.contact_id && find('contacts', input.contact_id)) || [])
   const companies =
     contact_ids.length > 0 ? await lockContacts(scope, [...new Set(contact_ids)], 'wait') : new Map<string, null>()
-  const fields = lines.map(({ input }): Written => {
+  const mailboxes = await findMailboxes(scope, lines)
+  const fields = lines.map(({ input, losses }): Written => {
     const contact = named(input.contact_id && find('contacts', input.contact_id))
     const given = input.company_id && find('companies', input.company_id)
     const company = named(input.company_id === undefined ? companies.get(contact?.id ?? '') : given)
     const assignee = named(input.assignee_id && find('users', input.assignee_id))
     const label_ids = new Set((input.label_ids ?? []).flatMap((key) => find('labels', key) ?? []))
     const labels = [...label_ids].map((id) => ({ id }))
-    return newFields(input, { contact, company, assignee, labels, custom: changedCustom({}, input.custom) })
+    const mailbox = named(input.mailbox && mailboxes.get(addressKey(input.mailbox)))
+    if (input.mailbox && !mailbox) losses.left_out.push({ path: '/mailbox', message: 'is no mailbox here' })
+    const custom = changedCustom({}, input.custom)
+    // `importParents` gives it its parent.
+    return newFields(
+      { ...input, ...sleepOf(input, losses) },
+      { contact, company, assignee, mailbox, labels, parent: null, custom },
+    )
   })
   const codes = await codesFor(
     scope,
@@ -122,6 +147,31 @@ async function writeLines(
   const [fresh, changed] = [true, false].map((is_new) => given.filter(({ line }) => line.is_new === is_new))
   await writeFresh(scope, fresh!, prepared)
   await writeChanged(scope, changed!)
+  for (const { line, fields } of given) if (fields.snoozed_until) await setWake(scope, line.id, fields.snoozed_until)
+}
+
+/** A ticket whose moment came on the way is open. */
+function sleepOf({ status, snoozed_until }: ImportedTicket, losses: Losses) {
+  if (!snoozed_until) return { snoozed_until: null }
+  if (status === 'resolved' || status === 'closed') {
+    losses.left_out.push({ path: '/snoozed_until', message: `belongs to a ticket that is ${status}` })
+    return { snoozed_until: null }
+  }
+  const is_ahead = timeOf(snoozed_until)! > sharedTime()
+  return is_ahead ? asleepUntil(snoozed_until) : { status: 'open' as const, snoozed_until: null }
+}
+
+/** Finds the mailboxes of addresses. @returns ids by the key of the address */
+async function findMailboxes(
+  { sql, organization_id }: Scope,
+  lines: Placed<ImportedTicket>[],
+): Promise<Map<string, string>> {
+  const keys = new Set(lines.flatMap(({ input }) => (input.mailbox ? addressKey(input.mailbox) : [])))
+  if (keys.size === 0) return new Map()
+  const rows = await sql<{ id: string; address_key: string }[]>`
+    select id, address_key from mailboxes
+    where organization_id = ${organization_id} and address_key = any(${[...keys]}::text[])`
+  return new Map(rows.map(({ id, address_key }) => [address_key, id]))
 }
 
 /** Nobody hears of an import. */
@@ -162,12 +212,11 @@ async function writeFresh(scope: Scope, given: Given[], prepared: Prepared): Pro
   const organization_number = await organizationNumber(scope)
   const people = await peopleOf(scope, given)
   const tickets = given.map(({ line, fields, code }): TicketToWrite => {
-    const { id, updated_at, input } = line
-    const body = prepared.get(line.keys[0]!) as RenderedBody | undefined
+    const { id, updated_at } = line
+    const body = prepared.get(line.keys[0]!) as Ready | undefined
     const person = people.get(fields.contact?.id ?? '')
     const first = body && {
       id: idAt(line.created_ms, undefined, 0),
-      body: input.description!,
       ...body,
       is_internal: false,
       direction: 'inbound' as const,

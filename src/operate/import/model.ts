@@ -2,7 +2,7 @@
 import { type TSchema, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { isEmailAddress } from '../../base/address/email'
-import { MESSAGE_CHANNELS, MESSAGE_DIRECTIONS, ROLES } from '../../base/db/schema'
+import { MESSAGE_CHANNELS, MESSAGE_DIRECTIONS, ROLES, TEXT_FORMATS } from '../../base/db/schema'
 import type { Fault } from '../../base/errors'
 import { body, flag, nameInput, nullable, oneOf, optional, text } from '../../base/shapes/fields'
 import { currencyInput, rateInput } from '../../base/shapes/money'
@@ -31,7 +31,8 @@ const {
   priority,
   contact_id: _,
   assignee_id: __,
-  label_ids: ___,
+  mailbox_id: ___,
+  label_ids: ____,
   ...others
 } = { ...CHANGES, ...INPUTS }
 
@@ -47,6 +48,8 @@ export const ImportedTicket = body({
   assignee_id: optional(key()),
   label_ids: optional(Type.Array(key(), { maxItems: 1000, fault: 'must be a list of keys' })),
   ...others,
+  description_format: optional(oneOf(TEXT_FORMATS)),
+  mailbox: optional(text({ max: 254 })),
 })
 export type ImportedTicket = typeof ImportedTicket.static
 
@@ -91,6 +94,7 @@ export const ImportedMessage = body({
     Type.Array(Type.String(), { maxItems: MOST_REFERENCES, fault: 'must be a list of Message-IDs' }),
   ),
   attachments: optional(Type.Array(ImportedFile, { maxItems: 1000, fault: 'must be a list of files' })),
+  format: optional(oneOf(TEXT_FORMATS)),
 })
 export type ImportedMessage = typeof ImportedMessage.static
 

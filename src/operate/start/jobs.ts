@@ -24,6 +24,7 @@ import { foldTicketCounts } from '../../desk/tickets/counts'
 import { purgeDeletedTickets } from '../../desk/tickets/purge'
 import { foldTimeTotals } from '../../desk/time-entries/totals'
 import { stopAbandonedTimers } from '../../desk/timers/commands'
+import { countUncounted } from '../../desk/turn/turn'
 import { removeOldViewers } from '../../desk/viewing/commands'
 import { writeKeyUses } from '../../http/admission/key-uses'
 import { removeIdempotencyKeys } from '../../http/rerun/idempotency-keys'
@@ -49,12 +50,13 @@ const JOBS: CronJob[] = [
   { name: 'fold ticket counts', pattern: '*/5 * * * * *', run: foldTicketCounts },
   { name: 'fold tallies', pattern: '*/2 * * * * *', run: foldTallies },
   { name: 'fold time totals', pattern: '4-59/5 * * * * *', run: foldTimeTotals },
+  { name: 'count messages', pattern: '*/10 * * * * *', run: countUncounted },
   { name: 'finish deeds', pattern: '2-59/5 * * * * *', run: finishDeeds },
   { name: 'sweep deliveries', pattern: '15 * * * * *', run: (c) => sweepDeliveries(c, config.DELIVERY_HOLD_DAYS) },
   { name: 'end waits for mailboxes', pattern: '35 * * * * *', run: endWaits },
   { name: 'watch the clock', pattern: '25,55 * * * * *', run: watchClock },
   { name: 'stop abandoned timers', pattern: '25 * * * * *', run: stopAbandonedTimers },
-  { name: 'remove old viewers', pattern: '20 */10 * * * *', run: removeOldViewers },
+  { name: 'remove old viewers', pattern: '4-59/10 * * * * *', run: removeOldViewers },
   { name: 'remove old tokens of customers', pattern: '40 */10 * * * *', run: removeOldTokens },
   { name: 'write stats', pattern: '3-59/5 * * * * *', run: writeStats },
   { name: 'remove old stats', pattern: '50 */10 * * * *', run: removeOldStats },

@@ -2,6 +2,7 @@
 import { closeRenderer } from '../../base/html/render'
 import { deliverWebhook } from '../../delivery/webhooks/deliver'
 import { tellFailuresBy } from '../../delivery/webhooks/failure'
+import { wakeTicket } from '../../desk/tickets/wake-ticket'
 import { inboundHandler } from '../../mail/inbound/receive'
 import { letterHandler } from '../../mail/letters/send-letter'
 import { writeFailureLetters } from '../../mail/letters/webhook-letters'
@@ -11,7 +12,13 @@ import { closeParser } from '../../mail/parse/lanes'
 
 tellFailuresBy(writeFailureLetters)
 
-export const HANDLERS = { webhook: deliverWebhook, email: emailHandler, inbound: inboundHandler, letter: letterHandler }
+export const HANDLERS = {
+  webhook: deliverWebhook,
+  email: emailHandler,
+  inbound: inboundHandler,
+  letter: letterHandler,
+  wake: wakeTicket,
+}
 
 /**
  * Closes what the handlers keep open: the processes that parse mail and render bodies, and the SMTP connections. Call

@@ -4,7 +4,10 @@ import { codePoints } from '../../base/address/characters'
 import { ApiError } from '../../base/errors'
 import { turns } from '../../base/flow/turns'
 import { subscriberOf } from '../../base/net/client-address'
+import { hashOf, isHashOf } from '../../base/runtime/password-hash'
 
+const MEMORY_KIB = 19 * 1024
+const PASSES = 2
 /** Hashes at a time: each takes 19 MiB, a processor, and one of the threads that read and write files. */
 const AT_ONCE = 2
 /** Hashes that are asked for and not done: of all, and of one who asks. Two hundred take some five seconds. */
@@ -38,7 +41,7 @@ async function gated<T>(who: string, work: () => Promise<T>): Promise<T> {
 }
 
 function hash(password: string): Promise<string> {
-  return Bun.password.hash(password, { algorithm: 'argon2id', memoryCost: 19_456, timeCost: 2 })
+  return hashOf(password, MEMORY_KIB, PASSES)
 }
 
 /**
@@ -67,7 +70,7 @@ let nobody: Promise<string> | undefined
 export function verifyPassword(password: string, known: string | undefined, asker: string): Promise<boolean> {
   return gated(asker, async () => {
     nobody ??= hash('nobody has this password')
-    const matches = await Bun.password.verify(password, known ?? (await nobody)).catch(() => false)
+    const matches = await isHashOf(password, known ?? (await nobody)).catch(() => false)
     return matches && known !== undefined
   })
 }

@@ -1,7 +1,7 @@
 /**
  * Asks an identity provider, which nobody vouches for: at public addresses alone, within 5 seconds, 256 KiB, without
- * redirects. `jose` checks the tokens and keeps the keys, as it does for our own tokens. `openid-client` was not tried:
- * two requests are left for it to make here, and these must go through the guarded dial of webhooks.
+ * redirects. `jose` checks the tokens and keeps the keys. `openid-client` was not tried: two requests are left for it
+ * to make here, and these must go through the guarded dial of webhooks.
  */
 import { readFile } from 'node:fs/promises'
 import { createRemoteJWKSet, customFetch, type JWTPayload, jwtVerify } from 'jose'

@@ -19,11 +19,11 @@ import type { Organization, OrganizationChanges } from './model'
 import { getOrganization, lockOrganization } from './queries'
 
 /**
- * Changes the settings; null puts prefix and currency back to their defaults.
+ * Changes the settings; null puts prefix, currency and zone back to their defaults.
  * @throws as `requireRight`
  */
 export async function updateOrganization(scope: Scope, changes: OrganizationChanges): Promise<Organization> {
-  const { ticket_prefix, currency, form_senders, portal_origins, ...others } = changes
+  const { ticket_prefix, currency, time_zone, form_senders, portal_origins, ...others } = changes
   return inTransaction(scope, async (scope) => {
     const before = await lockOrganization(scope)
     await requireRight(scope, before, changes)
@@ -33,6 +33,7 @@ export async function updateOrganization(scope: Scope, changes: OrganizationChan
         ...others,
         ...(ticket_prefix !== undefined && { ticket_prefix: ticket_prefix ?? 'TKT' }),
         ...(currency !== undefined && { currency: currency ?? 'USD' }),
+        ...(time_zone !== undefined && { time_zone: time_zone ?? 'UTC' }),
         ...(form_senders && { form_senders: [...new Map(form_senders.map((one) => [addressKey(one), one])).values()] }),
         ...(portal_origins && { portal_origins: [...new Set(portal_origins)] }),
         updated_at: sql`now()`,

@@ -5,6 +5,7 @@ import { SENDER_POLICIES, SPAM_POLICIES } from '../../base/db/schema'
 import { orNull, Uuid } from '../../base/shapes/answers'
 import { body, flag, nameInput, nullable, oneOf, optional, text } from '../../base/shapes/fields'
 import { currencyInput, rateInput, ticketPrefixInput } from '../../base/shapes/money'
+import { isTimeZone } from '../../base/shapes/time'
 
 const form_sender = text({
   max: 254,
@@ -24,12 +25,21 @@ const portal_origins = Type.Array(origin, {
   description: 'Replaces the list',
 })
 
+const time_zone = text({
+  max: 255,
+  trim: false,
+  rule: isTimeZone,
+  fault: 'must be a name of the tz database, such as Europe/Berlin',
+  description: 'Null: UTC',
+})
+
 export const Organization = Type.Object({
   id: Uuid,
   name: Type.String(),
   ticket_prefix: Type.String({ description: 'Of the codes of tickets whose company has none of its own' }),
   hourly_rate: orNull(Type.Number({ description: 'Of time when neither company nor user has a rate' })),
   currency: Type.String({ description: 'ISO 4217 code, of the hourly rate' }),
+  time_zone: Type.String({ description: 'A name of the tz database. Days that nobody gives are its days' }),
   reopen_on_reply: Type.Boolean({ description: "Whether a customer's reply by email reopens a ticket" }),
   sender_policy: oneOf(SENDER_POLICIES, {
     description:
@@ -62,6 +72,7 @@ export const OrganizationChanges = body({
   ticket_prefix: optional(nullable(ticketPrefixInput({ description: 'Null: TKT' }))),
   hourly_rate: optional(nullable(rateInput())),
   currency: optional(nullable(currencyInput({ description: 'Null: USD' }))),
+  time_zone: optional(nullable(time_zone)),
   reopen_on_reply: optional(flag()),
   sender_policy: optional(oneOf(SENDER_POLICIES)),
   spam_policy: optional(oneOf(SPAM_POLICIES)),

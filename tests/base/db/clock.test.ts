@@ -60,3 +60,16 @@ test('a clock that is a second off counts as right', async () => {
   expect(warn).not.toHaveBeenCalled()
   stepClock(0)
 })
+
+test.each([HOUR_MS, -HOUR_MS, 0])('a time of before a step by %d ms stays a Date', (by_ms) => {
+  stepClock(HOUR_MS)
+  const before = new Date()
+  stepClock(0)
+  const unstepped = new Date()
+  stepClock(by_ms)
+  const after = new Date()
+  expect([before, unstepped, after].map((time) => time instanceof Date)).toEqual([true, true, true])
+  expect(([{}, null, 0] as unknown[]).some((value) => value instanceof Date)).toBe(false)
+  stepClock(0)
+  expect(after instanceof Date).toBe(true)
+})

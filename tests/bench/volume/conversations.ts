@@ -51,11 +51,15 @@ export async function addConversation(rows: Rows, random: Random, tenant: Tenant
   const status = statusAt(random, 1 - number / tenant.size)
   const priority = drawPriority(random)
   const assignee = random.chance(0.85) ? tenant.users[random.mostlyLow(tenant.users.length)]! : undefined
+  const agent = assignee ?? tenant.users[0]!
   const code = `${tenant.prefix}-${number}`
   const subject = zipfText(random, 3 + random.below(6))
   const custom = customOf(number)
   const custom_words = wordsOfCustom(organization_id, custom)!
+  const written = rows.messages.length
+  const texts = addMessages(rows, random, { tenant, id, number, created_ms, contact, agent })
   rows.tickets.push({
+    ...turnOf(rows.messages.slice(written)),
     organization_id,
     id,
     number,
@@ -80,17 +84,25 @@ export async function addConversation(rows: Rows, random: Random, tenant: Tenant
     type: 'ticket.created',
     actor_type: 'system',
   })
-  const agent = assignee ?? tenant.users[0]!
   const document = startVector(prefixOf(tenant.number, number), MAX_DOCUMENT)
   for (const facet of [status, priority, assignee?.id ?? [], labels, custom_words].flat())
     document.addFacet(facetWord(facet))
   document.addCode(code)
   await document.addText(subject)
-  for (const body of addMessages(rows, random, { tenant, id, number, created_ms, contact, agent }))
-    await document.addText(body)
+  for (const body of texts) await document.addText(body)
   const { vector, size } = document.finish()
   rows.ticket_search.push({ organization_id, ticket_id: id, document: vector, size })
   if (random.chance(0.3)) addTimeEntry(rows, random, tenant, { id, created_ms, agent })
+}
+
+/** The columns of a ticket that follow from its messages (`desk/turn`). */
+function turnOf(messages: Rows['messages']) {
+  const open = messages.filter(({ is_internal }) => !is_internal)
+  const asking = open.slice(open.findLastIndex(({ direction }) => direction === 'outbound') + 1)
+  return {
+    ...{ last_message_id: open.at(-1)?.id, waiting_message_id: asking[0]?.id },
+    ...{ message_count: open.length, attachment_count: 0 },
+  }
 }
 
 /** A field of few values, one of two values, and one of as many as there are tickets. */
@@ -132,7 +144,7 @@ function addMessages(rows: Rows, random: Random, ticket: Ticket): string[] {
       sender_name: is_inbound ? contact.name : agent.name,
       sender_email: is_inbound ? contact.email : 'support@example.com',
       email_message_id,
-      body,
+      ...{ body, format: 'text' },
       body_html: `<p>${body}</p>`,
     })
     if (email_message_id) rows.email_anchors.push({ organization_id, email_message_id, ticket_id, message_id: id })

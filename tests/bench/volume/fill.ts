@@ -5,6 +5,7 @@
  */
 import postgres from 'postgres'
 import type { Connection } from '../../../src/base/db/transact'
+import { startProgress } from '../../../src/base/long-work'
 import { foldTallies } from '../../../src/desk/tallies/tallies'
 import { foldTicketCounts } from '../../../src/desk/tickets/counts'
 import { foldTimeTotals } from '../../../src/desk/time-entries/totals'
@@ -22,7 +23,6 @@ const FOLDS = [foldTicketCounts, foldTallies, foldTimeTotals]
 
 /** Tickets are written in so many parts, each with some of every organization, because that is how they come. */
 const PARTS = 200
-const REPORT_EVERY = 20
 
 /** Reads sizes as BENCH_ORGS has them: `100000x1,2000x50` is one organization of 100,000 tickets and 50 of 2000. */
 export function readSizes(text: string): number[] {
@@ -56,7 +56,8 @@ export async function fillDatabase(url: string, connection: Connection, sizes: n
     const indexes = await dropIndexes(sql)
     const tenants = await createTenants(sql, startRandom(), sizes, admin)
     report(`${sizes.length} organizations`)
-    await writeTickets(sql, connection, tenants, report)
+    await writeTickets(sql, connection, tenants)
+    report('tickets')
     for (const { table, trigger } of triggers) await sql`alter table ${sql(table)} enable trigger ${sql(trigger)}`
     for (const { definition } of indexes) await sql.unsafe(definition)
     report(`${indexes.length} indexes`)
@@ -92,13 +93,10 @@ async function dropIndexes(sql: postgres.Sql): Promise<{ name: string; definitio
 }
 
 /** Makes the next part while the one before is written. */
-async function writeTickets(
-  sql: postgres.Sql,
-  connection: Connection,
-  tenants: Tenant[],
-  report: (what: string) => void,
-): Promise<void> {
+async function writeTickets(sql: postgres.Sql, connection: Connection, tenants: Tenant[]): Promise<void> {
   const random = startRandom()
+  const total = tenants.reduce((sum, { size }) => sum + size, 0)
+  using progress = startProgress('data set', { total, unit: 'tickets', say: console.error })
   let writing = Promise.resolve()
   for (let part = 1; part <= PARTS; part++) {
     const rows = noRows()
@@ -107,8 +105,8 @@ async function writeTickets(
       for (let number = from! + 1; number <= to!; number++) await addConversation(rows, random, tenant, number)
     }
     await writing
-    writing = writeRows(sql, connection, rows)
-    if (part % REPORT_EVERY === 0) report(`${(part * 100) / PARTS} % of the tickets`)
+    const { length } = rows.tickets
+    writing = writeRows(sql, connection, rows).then(() => progress.add(length))
   }
   await writing
 }

@@ -1,12 +1,14 @@
-/** Notices of a stream: who has a ticket open, and drafts. They are in no feed. */
+/** Notices of a stream: who has a ticket open, drafts and read marks. They are in no feed. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Sql } from 'postgres'
+import { connection } from '../../../src/base/db/pool'
+import { removeOldViewers } from '../../../src/desk/viewing/commands'
 import { type Client, createOrganization, expectError, startApi, stopApi } from '../../support/api'
 import { createProgram } from '../../support/api-keys'
 import { createCustomer } from '../../support/customers'
 import { templateUrl } from '../../support/database'
 import { openReader } from '../../support/event-reader'
-import { insertTicket } from '../../support/factories'
+import { createMessage, insertTicket } from '../../support/factories'
 import { runOnServer } from '../../support/on-server'
 import { until } from '../../support/service'
 import { emit } from '../../support/webhooks'
@@ -22,6 +24,15 @@ const told = (event: string, ticket: { id: string }, by: string) => ({
   data: JSON.stringify({ ticket: { id: ticket.id }, by }),
 })
 
+/** A notice of presence: the names of those who have the ticket open, with a star for one who writes. */
+function seen({ event, data }: { event?: string; data?: string }) {
+  const { ticket, users, by } = JSON.parse(data!)
+  const names = users.map(({ user, writing }: { user: { name: string }; writing: boolean }) => {
+    return writing ? `${user.name} *` : user.name
+  })
+  return { event, ticket_id: ticket.id, names, by }
+}
+
 /** A reader that was told its place, and that notices come. */
 async function openWithNotices(client: Client & { key?: string }, query = '') {
   const reader = await openReader(client, `notices=true&${query}`)
@@ -31,10 +42,13 @@ async function openWithNotices(client: Client & { key?: string }, query = '') {
 }
 
 /** The next one, behind events and places. */
-async function nextNotice(reader: Awaited<ReturnType<typeof openReader>>) {
+async function nextNotice(
+  reader: Awaited<ReturnType<typeof openReader>>,
+  isWanted = (one: { event?: string; data?: string }) => one.event === 'draft',
+) {
   for (;;) {
     const [one] = await reader.next(1)
-    if (one!.event === 'draft' || one!.event === 'viewing') return one
+    if (['draft', 'viewing'].includes(one!.event!) && isWanted(one!)) return one!
   }
 }
 
@@ -42,19 +56,20 @@ test('a stream that asks for them hears who comes, writes and leaves, and no cur
   const { admin, agent, scope } = await createOrganization()
   const ticket = await insertTicket(scope)
   await using reader = await openWithNotices(admin)
-  for (const act of [
-    () => view(agent, ticket),
-    () => view(agent, ticket, true),
-    () => agent.delete(`/tickets/${ticket.id}/viewing`),
-  ]) {
+  for (const [act, names] of [
+    [() => view(agent, ticket), ['Alan Agent']],
+    [() => view(agent, ticket, true), ['Alan Agent *']],
+    [() => agent.delete(`/tickets/${ticket.id}/viewing`), []],
+  ] as const) {
     await act()
-    expect(await reader.next(1)).toEqual([told('viewing', ticket, agent.user_id)])
+    const [one] = await reader.next(1)
+    expect(seen(one!)).toEqual({ event: 'viewing', ticket_id: ticket.id, names: [...names], by: agent.user_id })
   }
   // A deed that changes nothing is not told.
   await agent.delete(`/tickets/${ticket.id}/viewing`)
   await view(admin, ticket)
   await view(admin, ticket)
-  expect(await reader.next(1)).toEqual([told('viewing', ticket, admin.user_id)])
+  expect(seen((await reader.next(1))[0]!)).toMatchObject({ names: ['Ada Admin'], by: admin.user_id })
   await emit(scope, { id: ticket.id }, 'ticket.updated')
   expect((await reader.next(1))[0]).toMatchObject({ event: 'ticket.updated', id: expect.any(String) })
   expect((await admin.get('/events')).body.data.map(({ event }: { event: string }) => event)).toEqual([
@@ -62,7 +77,40 @@ test('a stream that asks for them hears who comes, writes and leaves, and no cur
   ])
 })
 
-test('a draft of a program is told to all who read drafts, one of a person to that person', async () => {
+test('a stream is told when time alone ends that somebody has a ticket open', async () => {
+  const { admin, agent, scope } = await createOrganization()
+  const { sql, organization_id } = scope
+  const ticket = await insertTicket(scope)
+  await view(agent, ticket)
+  await view(admin, ticket)
+  await using reader = await openWithNotices(admin)
+  await sql`
+    update viewers set seen_at = now() - interval '61 seconds'
+    where organization_id = ${organization_id} and user_id = ${agent.user_id}`
+  await removeOldViewers(connection())
+  const one = await nextNotice(reader, ({ data }) => JSON.parse(data!).by === null)
+  expect(seen(one)).toEqual({ event: 'viewing', ticket_id: ticket.id, names: ['Ada Admin'], by: null })
+})
+
+test('a read mark is told to the streams of its person alone', async () => {
+  const { admin, agent, scope } = await createOrganization()
+  const [ticket, other] = [await insertTicket(scope), await insertTicket(scope)]
+  await createMessage(admin, ticket.id)
+  await using one = await openWithNotices(agent)
+  await using device = await openWithNotices(agent, `types=ticket.created&resource_ids=${other.id}`)
+  await using stranger = await openWithNotices(admin)
+  await agent.send('PUT', `/tickets/${ticket.id}/read`)
+  for (const reader of [one, device]) expect(await reader.next(1)).toEqual([told('read', ticket, agent.user_id)])
+  // A mark that stays as it is tells nothing.
+  await agent.send('PUT', `/tickets/${ticket.id}/read`)
+  await agent.delete(`/tickets/${ticket.id}/read`)
+  expect(await one.next(1)).toEqual([told('read', ticket, agent.user_id)])
+  await view(agent, ticket)
+  expect((await one.next(1))[0]!.event).toBe('viewing')
+  expect((await stranger.next(1))[0]!.event).toBe('viewing')
+})
+
+test('a draft is told to all people', async () => {
   const { admin, agent, scope } = await createOrganization()
   const ticket = await insertTicket(scope)
   const key = await createProgram(admin, ['drafts:write', 'tickets:read', 'messages:write'])
@@ -74,14 +122,14 @@ test('a draft of a program is told to all who read drafts, one of a person to th
   expect(await own.next(1)).toEqual([told('draft', ticket, agent.user_id)])
   await agent.post(`/drafts/${draft.id}/send`, {})
   expect(await nextNotice(own)).toEqual(told('draft', ticket, agent.user_id))
+  for (let n = 0; n < 3; n++) expect(await nextNotice(other)).toEqual(told('draft', ticket, agent.user_id))
   const { data: prepared } = (await key.post(`/tickets/${ticket.id}/drafts`, { body: 'prepared' })).body
-  // The one of the person was not told.
   expect(await nextNotice(other)).toEqual(told('draft', ticket, key.id))
   await admin.delete(`/drafts/${prepared.id}`)
   expect(await nextNotice(other)).toEqual(told('draft', ticket, admin.user_id))
 })
 
-test('others hear nothing: another organization, keys, customers, other resources, refused changes, streams that do not ask', async () => {
+test('others hear nothing: another organization, keys, customers, refused changes, streams that do not ask', async () => {
   const { admin, agent, scope } = await createOrganization()
   const stranger = await createOrganization()
   const [ticket, other] = [await insertTicket(scope), await insertTicket(scope)]
@@ -90,18 +138,21 @@ test('others hear nothing: another organization, keys, customers, other resource
   const customer = await createCustomer(admin)
   const readers = {
     foreign: await openWithNotices(stranger.admin),
-    reading: await openWithNotices(reading),
-    drafting: await openWithNotices(drafting),
-    elsewhere: await openWithNotices(admin, `resource_ids=${other.id}`),
     silent: await openReader(admin),
+    drafting: await openReader(drafting),
   }
-  await readers.silent.next(1)
+  for (const reader of [readers.silent, readers.drafting]) await reader.next(1)
+  for (const key of [reading, drafting]) {
+    const refused = await key.get('/events/stream?notices=true')
+    expectError(refused, 422, 'VALIDATION_ERROR')
+    expect(refused.body.error.details.errors[0].path).toBe('/query/notices')
+  }
   expectError(await customer.get('/events/stream?notices=true'), 401, 'INVALID_TOKEN')
   expectError(await view(customer, ticket), 401, 'INVALID_TOKEN')
   expectError(await view(stranger.admin, ticket), 404, 'TICKET_NOT_FOUND')
   expectError(await view(reading, ticket), 403, 'FORBIDDEN')
   expectError(await agent.patch(`/drafts/${ticket.id}`, { body: 'x' }), 404, 'DRAFT_NOT_FOUND')
-  await using witness = await openWithNotices(admin)
+  await using witness = await openWithNotices(admin, `resource_ids=${other.id}`)
   await view(agent, ticket, true)
   await agent.post(`/tickets/${ticket.id}/drafts`, { body: 'mine' })
   await drafting.post(`/tickets/${ticket.id}/drafts`, { body: 'prepared' })
@@ -116,7 +167,7 @@ test('others hear nothing: another organization, keys, customers, other resource
     heard[name] = events.slice(0, -1)
     await reader[Symbol.asyncDispose]()
   }
-  expect(heard).toEqual({ foreign: [], reading: [], drafting: ['draft'], elsewhere: [], silent: [] })
+  expect(heard).toEqual({ foreign: [], drafting: [], silent: [] })
   expectError(await admin.get('/events/stream?notices=yes'), 422, 'VALIDATION_ERROR')
 })
 

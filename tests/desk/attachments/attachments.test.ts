@@ -5,6 +5,7 @@ import { mkdirSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { connect } from 'node:net'
 import path from 'node:path'
+import { attachmentUrl, organizationOfUrl } from '../../../src/base/attachment-url'
 import { config } from '../../../src/base/config'
 import { newId } from '../../../src/base/db/columns'
 import { connection } from '../../../src/base/db/pool'
@@ -13,7 +14,6 @@ import { log } from '../../../src/base/log'
 import { useSecrets } from '../../../src/base/secrets'
 import { removeUnusedUploads, storeAttachment } from '../../../src/desk/attachments/commands'
 import { removeSoon, removeStoredBytes } from '../../../src/desk/attachments/removals'
-import { attachmentUrl, organizationOfUrl } from '../../../src/desk/attachments/signed-url'
 import { storage } from '../../../src/desk/attachments/storage'
 import { cleanFileName } from '../../../src/http/request/file-name'
 import { api, type Client, clientWithKey, createOrganization, startApi, stopApi, stranger } from '../../support/api'
@@ -515,6 +515,7 @@ test('bytes that cannot be removed now are kept in mind, and do not stop the oth
   const { id } = await uploadFile(agent)
   const stuck = `attachments/${newId()}`
   mkdirSync(path.join(config.DATA_DIR, 'attachments', stuck))
+  await scope.sql`delete from attachments where organization_id = ${scope.organization_id} and id = ${id}`
   await scope.sql`
     insert into storage_removals (storage_key, due_at)
     values (${stuck}, now() - interval '1 minute'), (${`attachments/${id}`}, now())`

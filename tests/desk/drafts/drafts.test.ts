@@ -47,6 +47,7 @@ test('a draft shows its ticket, author, text, files and what it is based on, and
     ticket: { id: ticket.id, code: ticket.code, subject: ticket.subject },
     author: { type: 'user', id: agent.user_id, name: 'Alan Agent' },
     body: fields.body,
+    format: 'html',
     body_html: '<b>Hi</b>',
     is_internal: false,
     cc: fields.cc,

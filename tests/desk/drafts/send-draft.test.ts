@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newId } from '../../../src/base/db/columns'
 import { inTransaction } from '../../../src/base/scope'
 import { lockConversation } from '../../../src/desk/messages/conversation'
-import { type Client, expectError } from '../../support/api'
+import { type Client, createOrganization, expectError } from '../../support/api'
 import { createProgram } from '../../support/api-keys'
 import { type StartedDesk, startDesk } from '../../support/desk'
 import { createMessage, hearEvents, insertTicket, joinTicket, uploadFile, writtenEvents } from '../../support/factories'
@@ -156,4 +156,24 @@ test('a key that may write messages sends its own draft', async () => {
     sender: { name: 'Helper' },
     drafted_by: { type: 'api_key', id: key.id, name: 'Helper' },
   })
+})
+
+test('changes of the ticket are made with the message, or neither is; a key needs the right to both', async () => {
+  const ticket = await insertTicket(desk.scope)
+  const draft = await createDraft(desk.agent, ticket)
+  const changes = { status: 'resolved', assignee_id: desk.agent.user_id }
+  const refused = await send(desk.agent, draft, { changes: { ...changes, assignee_id: newId() } })
+  expectError(refused, 422, 'USER_NOT_FOUND')
+  expect(refused.body.error.details.errors[0].path).toBe('/changes/assignee_id')
+  const foreign = await createOrganization()
+  const label = (await foreign.admin.post('/labels', { name: 'theirs', color: '#EF4444' })).body.data
+  expectError(await send(desk.agent, draft, { changes: { add_label_ids: [label.id] } }), 422, 'LABEL_NOT_FOUND')
+  expectError(await send(desk.agent, draft, { changes: { status: 'gone' } }), 422, 'INVALID_STATUS')
+  expect(await messagesOf(ticket)).toEqual([])
+  const key = await createProgram(desk.admin, ['drafts:write', 'messages:write'], { name: 'Helper' })
+  const own = await createDraft(key, ticket)
+  expectError(await send(key, own, { changes }), 403, 'FORBIDDEN')
+  expect((await send(desk.agent, draft, { changes })).status).toBe(201)
+  const { body } = await desk.agent.get(`/tickets/${ticket.id}`)
+  expect(body.data).toMatchObject({ status: 'resolved', assignee: { id: desk.agent.user_id }, messages: [{}] })
 })

@@ -52,7 +52,8 @@ test('a macro is made, read, listed by name, changed and removed', async () => {
   })
   const times = { created_at: expect.any(String), updated_at: expect.any(String) }
   const id = expect.any(String)
-  expect(macro).toEqual({ id, name: 'Water', body: 'Try {{ticket.code}}', is_internal: false, changes, ...times })
+  const said = { body: 'Try {{ticket.code}}', format: 'text' }
+  expect(macro).toEqual({ id, name: 'Water', ...said, is_internal: false, changes, ...times })
   const other = await createMacro(admin, { name: 'air', body: ' ', changes: { assignee_id: null } })
   expect(other).toMatchObject({ body: null, changes: { assignee_id: null } })
   expect((await agent.get(`/macros/${macro.id}`)).body.data).toEqual(macro)
@@ -119,7 +120,7 @@ describe('variables', () => {
     const macro = await createMacro(desk.agent, { body: 'Dear {{contact.name}}\nBye', is_internal: true })
     const { message } = (await apply(desk.agent, macro, ticket.id)).body.data
     expect(message.body_html).not.toContain('<img')
-    expect(message.body_html).toContain('Dear &lt;img src="https://evil.example/x"&gt;')
+    expect(message.body_html).toContain('Dear &lt;img src=&quot;')
     const plain = await createContact(desk.agent, { name: 'A < B & C' })
     const other = await createTicket(desk.agent, { contact_id: plain.id })
     expect(await preview('Dear {{contact.name}}', other)).toBe('Dear A < B & C')
@@ -200,6 +201,7 @@ describe('applying', () => {
     const path = `/macros/${macro.id}/preview`
     expect((await reader.post(path, { ticket_id: ticket.id })).body.data).toEqual({
       body: 'From Helper',
+      format: 'text',
       is_internal: false,
       changes: {},
     })

@@ -4,7 +4,9 @@ import fc from 'fast-check'
 import { newId } from '../../../src/base/db/columns'
 import type { Answer } from '../../support/api'
 import { type Desk, NO_SERVER, type StartedDesk, smtpTo, startDesk } from '../../support/desk'
+import { uploadFile } from '../../support/factories'
 import { importMail, rawMail } from '../../support/mail'
+import { expectTurns } from '../../support/turns'
 
 /** Sequences that are tried: more of them with `MERGE_RUNS`. */
 const RUNS = Number(process.env.MERGE_RUNS ?? 5)
@@ -24,6 +26,8 @@ const KINDS = [
   'split',
   'mail',
   'answer',
+  'note',
+  'file',
   'delete',
   'delete ticket',
   'erase',
@@ -83,9 +87,10 @@ class Model {
     else if (kind === 'unmerge') {
       const merged = tickets.filter(({ merged_into }) => merged_into)
       if (merged.length > 0) await this.act(`/tickets/${merged[a % merged.length]!.id}/unmerge`)
-    } else if (kind === 'answer') {
+    } else if (kind === 'answer' || kind === 'note' || kind === 'file') {
       const body = `Answer ${newId()}`
-      const made = await this.act(`/tickets/${one.id}/messages`, { body })
+      const files = kind === 'file' ? { attachment_ids: [(await uploadFile(this.own.admin)).id] } : {}
+      const made = await this.act(`/tickets/${one.id}/messages`, { body, is_internal: kind === 'note', ...files })
       const { id, email_message_id: issued } = made ?? {}
       if (made) this.messages.set(id, { id, body, writer: null, written_on: one.id, issued })
     } else if (kind === 'delete ticket') await this.deleteTicket(one.id)
@@ -147,6 +152,7 @@ class Model {
     for (const { merged_into } of living.values()) {
       if (merged_into) expect(living.get(merged_into.id)?.merged_into).toBe(null)
     }
+    await expectTurns(this.own.scope)
   }
 
   /** Every anchor of ours leads to the ticket where its message is, for whoever holds it. */

@@ -122,6 +122,7 @@ test('mail that waited while an answer was written comes after it, and is not go
     const { id } = await addMessage(scope, conversation, {
       ...sender,
       body: text,
+      format: 'text',
       body_html: text,
       text,
       is_internal: false,

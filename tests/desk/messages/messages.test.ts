@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { unsignedUrl } from '../../../src/base/attachment-url'
 import { newId } from '../../../src/base/db/columns'
 import { inTransaction, type Scope } from '../../../src/base/scope'
 import { announceAttempt } from '../../../src/delivery/outbox/first-attempt'
-import { unsignedUrl } from '../../../src/desk/attachments/signed-url'
 import { readMessageId } from '../../../src/desk/messages/anchors'
 import { addMessage } from '../../../src/desk/messages/commands'
 import { lockConversation } from '../../../src/desk/messages/conversation'
@@ -51,6 +51,7 @@ test('a public message answers with every field', async () => {
   expect(answer.body.data).toEqual({
     id: expect.any(String),
     body: 'Have you tried <b>water</b>?<script>alert(1)</script>',
+    format: 'html',
     body_html: 'Have you tried <b>water</b>?',
     reply_text: null,
     is_internal: false,
@@ -538,6 +539,7 @@ test('images of a message that are its attachments carry fresh signatures, other
 function inbound(body: string): MessageDraft {
   return {
     body,
+    format: 'html',
     body_html: body,
     text: body,
     is_internal: false,

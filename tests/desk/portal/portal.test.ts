@@ -365,7 +365,7 @@ test('a bad body is 422 and changes nothing', async () => {
   const both = await carla.post('/my/tickets', { subject: '', body: ' ' })
   expect(both.body.error.details.errors.map(({ path }: { path: string }) => path)).toEqual(['/subject', '/body'])
   expectError(await carla.post(`/my/tickets/${ticket.id}/messages`, {}), 422, 'EMPTY_BODY')
-  expectError(await carla.post('/my/tickets', { subject: 'x', body: '<p></p>'.repeat(2000) }), 422, 'EMPTY_BODY')
+  expectError(await carla.post('/my/tickets', { subject: 'x', body: ' \n'.repeat(9000) }), 422, 'EMPTY_BODY')
   expectError(await carla.get('/my/tickets?status=asap'), 422, 'INVALID_STATUS')
   expect(await fingerprint(id)).toEqual(before)
 })

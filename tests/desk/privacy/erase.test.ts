@@ -151,8 +151,29 @@ async function plant({ admin, agent, scope, mailbox_id, address }: Desk) {
   await importMail(admin, mailbox_id, mailFrom(EMAIL, address))
   await agent.patch(`/contacts/${contact.id}`, { phone: `+50 ${MARK}` })
   await noteFailures(scope, ticket.id)
+  await plantQuotations(agent, ticket.id)
   await plantMore({ agent, admin, mailbox_id, address }, contact.id)
   return { contact, ticket, entry, mail_ticket_id: row.ticket_id as string }
+}
+
+/** Tickets of others that quote the person's, also one by the other. Few words above, so that lists show more. */
+async function plantQuotations(agent: Desk['agent'], ticket_id: string): Promise<void> {
+  const { messages } = await readTicket(agent, ticket_id)
+  let quote_message_ids = messages.flatMap(({ id, is_internal }: { id: string; is_internal: boolean }) =>
+    is_internal ? [] : id,
+  )
+  for (const body of ['See', 'Look']) {
+    const contact = { email: `supplier.${newId()}@supplier.example` }
+    const message = { body, quote_message_ids, send_email: false }
+    const given = { subject: 'To the supplier', contact, message }
+    const answer = await agent.post('/tickets', given, { 'idempotency-key': newId() })
+    expect(answer.status).toBe(201)
+    const quoting = await readTicket(agent, answer.body.data.id)
+    expect(quoting.messages).toMatchObject([
+      { body: expect.stringContaining(MARK), attachments: [{ filename: `${MARK}.pdf` }] },
+    ])
+    quote_message_ids = [quoting.messages[0].id]
+  }
 }
 
 /** Another address, a contact that was merged into this one, and the names of other systems. */
@@ -257,7 +278,7 @@ describe('erasing a person', () => {
           'messages.sender_name',
         ],
         ...['participants.email', 'participants.name', 'ticket_search.document', 'tickets.subject'],
-        'tickets.external_id',
+        ...['tickets.external_id', 'message_quotes.sender_key'],
         'time_entries.description',
       ]),
     )
@@ -266,7 +287,7 @@ describe('erasing a person', () => {
 
     const answer = await own.admin.post(`/contacts/${contact.id}/erase`)
     expect(answer.status).toBe(200)
-    expect(answer.body.data).toEqual({ tickets: expect.any(Number), messages: expect.any(Number), attachments: 3 })
+    expect(answer.body.data).toEqual({ tickets: expect.any(Number), messages: expect.any(Number), attachments: 5 })
     await removeStoredBytes(connection())
     expect(await columnsWith(MARK)).toEqual([])
     expect(await filesWith(MARK)).toEqual([])
@@ -439,8 +460,8 @@ describe('erasing a person', () => {
     const ticket = await createTicket(own.agent, { contact_id: own.contact_id, description: MARK })
     await sql`
       insert into messages (organization_id, id, ticket_id, body, body_html, direction, sender_name, sender_email)
-      select ${organization_id}, gen_random_uuid(), ${ticket.id}, ${MARK}, ${MARK}, 'inbound', ${MARK}, ${EMAIL}
-      from generate_series(1, 9999)`
+      select ${organization_id}, id, ${ticket.id}, ${MARK}, ${MARK}, 'inbound', ${MARK}, ${EMAIL}
+      from unnest(${Array.from({ length: 9999 }, newId)}::uuid[]) as given (id)`
     let is_over = false
     const erased = own.admin.post(`/contacts/${own.contact_id}/erase`).finally(() => {
       is_over = true

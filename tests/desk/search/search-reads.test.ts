@@ -21,7 +21,7 @@ test('a search reads its matches once, in any order, also for a page behind the 
     [{ search: 'fire' }, 2],
     [{ search: 'fire', page: 7 }, 0],
     [{ search: 'fire', sort: '-priority' }, 2],
-    [{ search: 'fire', sort: 'updated_at', status: 'open' }, 2],
+    [{ search: 'fire', sort: 'updated_at', status: ['open'] }, 2],
     [{ search: '"fire in the"', sort: 'priority', page: 2 }, 0],
   ]
   try {

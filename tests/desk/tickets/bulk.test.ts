@@ -131,13 +131,19 @@ describe('tickets by filter', () => {
   test('match as in the list, whatever the filter', async () => {
     const { agent } = await createOrganization()
     const label = await createLabel(agent)
-    const ticket = await createTicket(agent, { subject: 'Fax', label_ids: [label.id], priority: 'high' })
+    const ticket = await createTicket(agent, {
+      ...{ subject: 'Fax', label_ids: [label.id], priority: 'high' },
+      custom: { paid: true, size: 1.5, colour: 'red' },
+    })
     await createTicket(agent, { subject: 'Printer' })
     const created = Date.parse(ticket.created_at)
     for (const filter of [
       { label_ids: [label.id] },
       { search: ' fax ' },
       { priority: 'high' },
+      { priority: ['high', 'urgent'], status: ['open'] },
+      { custom: { paid: true } },
+      { custom: { size: 1.5, colour: 'red' } },
       { contact_id: ticket.contact.id },
       { search: 'fax', created_after: new Date(created - 2000).toISOString() },
     ]) {
@@ -193,7 +199,16 @@ describe('a request at fault changes nothing', () => {
       '/changes/remove_label_ids',
     ],
     [{ filter: {}, changes: { priority: 'low' } }, 'VALIDATION_ERROR', '/filter'],
-    [{ filter: { colour: 'red' }, changes: { priority: 'low' } }, 'VALIDATION_ERROR', '/filter'],
+    [{ filter: { colour: 'red' }, changes: { priority: 'low' } }, 'VALIDATION_ERROR', '/filter/colour'],
+    [{ filter: { status: 'open', labels: [] }, changes: { priority: 'low' } }, 'VALIDATION_ERROR', '/filter/labels'],
+    [{ filter: { 'custom.a': 'x' }, changes: { priority: 'low' } }, 'VALIDATION_ERROR', '/filter/custom.a'],
+    [{ filter: { status: 'open,closed' }, changes: { priority: 'low' } }, 'INVALID_STATUS', '/filter/status'],
+    [{ filter: { status: [] }, changes: { priority: 'low' } }, 'INVALID_STATUS', '/filter/status'],
+    [{ filter: { priority: ['low', 'asap'] }, changes: { priority: 'low' } }, 'INVALID_PRIORITY', '/filter/priority'],
+    [{ filter: { waiting: 'true' }, changes: { priority: 'low' } }, 'VALIDATION_ERROR', '/filter/waiting'],
+    [{ filter: { custom: { a: null } }, changes: { priority: 'low' } }, 'VALIDATION_ERROR', '/filter/custom/a'],
+    [{ filter: { custom: { a: ['x'] } }, changes: { priority: 'low' } }, 'VALIDATION_ERROR', '/filter/custom/a'],
+    [{ filter: { custom: {} }, changes: { priority: 'low' } }, 'VALIDATION_ERROR', '/filter/custom'],
     [{ filter: { search: '  ' }, changes: { priority: 'low' } }, 'VALIDATION_ERROR', '/filter/search'],
     [{ filter: { label_ids: [] }, changes: { priority: 'low' } }, 'VALIDATION_ERROR', '/filter/label_ids'],
     [{ filter: { assignee_id: null }, changes: { priority: 'low' } }, 'VALIDATION_ERROR', '/filter/assignee_id'],

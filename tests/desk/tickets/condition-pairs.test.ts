@@ -5,9 +5,17 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { TICKET_PRIORITIES } from '../../../src/base/db/schema'
 import { CONDITIONS, type ConditionName } from '../../../src/desk/tickets/conditions'
-import { TICKET_SORTS, type Ticket } from '../../../src/desk/tickets/model'
+import type { Ticket } from '../../../src/desk/tickets/model'
+import { TICKET_SORTS } from '../../../src/desk/tickets/order'
 import { createOrganization, type Organization, startApi, stopApi } from '../../support/api'
-import { createCompany, createContact, createLabel, createTicket } from '../../support/factories'
+import {
+  createCompany,
+  createContact,
+  createLabel,
+  createMessage,
+  createTicket,
+  insertMailbox,
+} from '../../support/factories'
 
 /** A filter as a computation over tickets, with values as a URL spells them. */
 type Plain = {
@@ -18,8 +26,16 @@ type Plain = {
 }
 
 const PLAIN = {
-  status: { values: () => ['open', 'closed'], matches: ({ status }, value) => status === value },
-  priority: { values: () => ['normal', 'urgent'], matches: ({ priority }, value) => priority === value },
+  status: {
+    values: () => ['open', 'closed,pending'],
+    matches: ({ status }, value) => value.split(',').includes(status),
+    inBody: (value) => (value.includes(',') ? value.split(',') : value),
+  },
+  priority: {
+    values: () => ['normal', 'low,urgent'],
+    matches: ({ priority }, value) => value.split(',').includes(priority),
+    inBody: (value) => value.split(','),
+  },
   assignee_id: {
     values: ({ agent }) => [agent.user_id, 'none'],
     matches: ({ assignee }, value) => (assignee?.id ?? 'none') === value,
@@ -46,9 +62,37 @@ const PLAIN = {
     values: ({ tickets }) => [tickets[0]!.external_id!, tickets[5]!.external_id!],
     matches: ({ external_id }, value) => external_id === value,
   },
+  parent_id: {
+    values: ({ tickets }) => [tickets[10]!.id, tickets[1]!.id],
+    matches: ({ parent }, value) => parent?.id === value,
+  },
   merged: {
     values: () => ['false', 'true'],
     matches: ({ merged_into }, value) => (merged_into !== null) === (value === 'true'),
+    inBody: (value) => value === 'true',
+  },
+  mailbox_id: {
+    values: ({ tickets }) => [tickets[0]!.mailbox!.id, tickets[2]!.mailbox!.id],
+    matches: ({ mailbox }, value) => mailbox?.id === value,
+  },
+  waiting: {
+    values: () => ['true', 'false'],
+    matches: ({ waiting_since }, value) => (waiting_since !== null) === (value === 'true'),
+    inBody: (value) => value === 'true',
+  },
+  has_draft: {
+    values: () => ['true', 'false'],
+    matches: ({ draft_count }, value) => draft_count! > 0 === (value === 'true'),
+    inBody: (value) => value === 'true',
+  },
+  unread: {
+    values: () => ['true', 'false'],
+    matches: ({ unread }, value) => unread === (value === 'true'),
+    inBody: (value) => value === 'true',
+  },
+  snoozed: {
+    values: () => ['true', 'false'],
+    matches: ({ snoozed_until }, value) => (snoozed_until !== null) === (value === 'true'),
     inBody: (value) => value === 'true',
   },
   custom: {
@@ -68,7 +112,13 @@ const PLAIN = {
 
 type Name = keyof typeof PLAIN
 type Condition = { name: Name; value: string }
-type Desk = Organization & { tickets: Ticket[]; labels: string[]; view_id: string }
+type Desk = Organization & {
+  tickets: Ticket[]
+  labels: string[]
+  view_id: string
+  /** The message that `waiting_since` comes from, by ticket. The answer has whole seconds. */
+  asking: Map<string, string>
+}
 
 const TICKETS = 24
 const NAMES = Object.keys(PLAIN) as Name[]
@@ -90,27 +140,42 @@ function createdAt({ id }: Pick<Ticket, 'id'>): string {
 /** Tickets of which every two filters find some and leave some out. */
 async function fillDesk(): Promise<Desk> {
   const organization = await createOrganization()
-  const { agent, scope } = organization
+  const { admin, agent, scope } = organization
   const companies = [await createCompany(agent), undefined]
   const contacts = []
   for (const company of companies) contacts.push(await createContact(agent, { company_id: company?.id }))
   const labels = [await createLabel(agent), await createLabel(agent)].map(({ id }) => id as string)
+  const mailboxes = [
+    await insertMailbox(scope, { smtp: false }),
+    await insertMailbox(scope, { smtp: false, is_default: false }),
+  ]
   const ids: string[] = []
   for (let n = 0; n < TICKETS; n++) {
     const { id } = await createTicket(agent, {
       subject: `${n % 3 ? 'red' : 'blue'} ${n % 4 === 3 ? 'kettle' : 'printer'}`,
+      description: n % 7 ? 'Help' : undefined,
       contact_id: contacts[n % 2].id,
       priority: ['normal', 'urgent', 'normal', 'urgent', 'low'][n % 5],
       assignee_id: n % 3 === 2 ? undefined : agent.user_id,
       label_ids: labels.filter((_, at) => (n >> (2 * at)) % 4 === 1),
       external_id: `order ${n}`,
+      mailbox_id: [mailboxes[0], undefined, mailboxes[1], mailboxes[0], undefined][n % 5]?.id,
+      // Those of the first are shown below the one that it is merged into.
+      parent_id: { 1: ids[0], 2: ids[1] }[n % 5],
       custom: { tier: n % 3 === 1 ? 'silver' : 'gold' },
     })
     ids.push(id)
     // A moment of its own for each, so that times of creation tell them apart.
     while (Date.now() <= Date.parse(createdAt({ id }))) await Bun.sleep(1)
   }
-  for (const [n, id] of ids.entries()) if (n % 4 > 1) await agent.patch(`/tickets/${id}`, { status: 'closed' })
+  const snoozed_until = new Date(Date.now() + 86_400_000).toISOString()
+  for (const [n, id] of ids.entries()) {
+    if (n % 4 > 1) await agent.patch(`/tickets/${id}`, { status: n % 8 === 6 ? 'pending' : 'closed' })
+    if (n % 8 < 2) await agent.patch(`/tickets/${id}`, { snoozed_until })
+    if (n % 6 === 1) await createMessage(admin, id)
+    if (n % 8 < 3) await agent.post(`/tickets/${id}/drafts`, { body: 'Perhaps' })
+  }
+  for (const [n, id] of ids.entries()) if (n % 5 > 2) await agent.send('PUT', `/tickets/${id}/read`)
   await agent.post(`/tickets/${ids[10]}/merge`, { source_ids: [ids[0], ids[9], ids[14], ids[15]] })
   // Changed in another order than created.
   for (const [n, id] of ids.entries()) {
@@ -122,7 +187,13 @@ async function fillDesk(): Promise<Desk> {
   await agent.delete(`/tickets/${ids.at(-1)}`)
   const tickets: Ticket[] = (await agent.get('/tickets?per_page=100&sort=created_at')).body.data
   const view = await agent.post('/views', { name: 'A pair', filter: {} })
-  return { ...organization, tickets, labels, view_id: view.body.data.id }
+  const asking = await scope.sql<{ id: string; message_id: string }[]>`
+    select id, waiting_message_id as message_id from tickets
+    where organization_id = ${organization.id} and waiting_message_id is not null`
+  return {
+    ...{ ...organization, tickets, labels, view_id: view.body.data.id },
+    asking: new Map(asking.map(({ id, message_id }) => [id, message_id])),
+  }
 }
 
 /** The pairs of values of two filters, of which one stands before the other or behind it. */
@@ -141,10 +212,14 @@ function valuesOf([one, other]: readonly [Name, Name]): [Condition, Condition][]
 
 /** The ids of what both conditions match, in the order of a sort. */
 function expected(pair: Condition[], sort: (typeof TICKET_SORTS)[number] = '-created_at'): string[] {
+  // Last in both directions.
+  const none = sort.startsWith('-') ? '' : 'last'
   const keys = {
     created_at: () => '',
     updated_at: ({ updated_at }: Ticket) => updated_at,
     priority: ({ priority }: Ticket) => String(TICKET_PRIORITIES.indexOf(priority)),
+    last_message_at: ({ last_message }: Ticket) => last_message?.id ?? none,
+    waiting_since: ({ id, waiting_since }: Ticket) => (waiting_since === null ? none : desk.asking.get(id)!),
   }
   const place = (ticket: Ticket) => `${keys[sort.replace('-', '') as keyof typeof keys](ticket)} ${ticket.id}`
   const found = desk.tickets

@@ -42,9 +42,14 @@ async function fillDesk() {
       select organization_id, id, ${label.id} from tickets
       where organization_id = ${organization_id} and number % ${every} = 0`
   }
+  // Every second one has a mark of its reader, every sixth news.
+  await sql`
+    insert into read_marks (organization_id, ticket_id, user_id, unread)
+    select organization_id, id, ${agent.user_id}, number % 6 = 0 from tickets
+    where organization_id = ${organization_id} and number % 2 = 0`
   await foldTallies(scope)
   // As a job does within seconds (`base/db/statistics.ts`).
-  await sql`analyze tickets, ticket_labels, tallies`
+  await sql`analyze tickets, ticket_labels, tallies, read_marks`
   return { agent, scope, contact_id, even, third, tenth }
 }
 
@@ -155,6 +160,29 @@ describe('a page of a large list', () => {
       for (const page of [30, 61, 95, 96, 97, 120, 121]) {
         const rows = all.slice((page - 1) * 100, page * 100)
         expect(await numbersOf(agent, `${query}&per_page=100&page=${page}`)).toEqual(rows)
+      }
+    }
+  })
+
+  test('of what is unread or read is the one that comes there, with its number', async () => {
+    const { agent, third } = desk
+    const changed = (n: number) => (n * 7919) % 100003
+    const lists: [query: string, condition: (n: number) => boolean, pages: number[]][] = [
+      ['unread=true', (n) => n % 6 === 0, [1, 2, 20, 21]],
+      ['unread=false', (n) => n % 6 > 0, [1, 2, 60, 100]],
+      ['unread=true&status=open&priority=normal', (n) => n % 12 === 0 && n % 5 > 0, [1, 8, 9]],
+      [`unread=false&label_ids=${third.id}`, (n) => n % 6 === 3, [1, 20, 21]],
+    ]
+    for (const [query, condition, pages] of lists) {
+      const all = those(condition)
+      expect(await metaOf(agent, query)).toEqual([all.length, true])
+      for (const page of pages) {
+        const part = (rows: number[]) => rows.slice((page - 1) * 100, page * 100)
+        const address = `${query}&per_page=100&page=${page}`
+        expect(await numbersOf(agent, address)).toEqual(part(all))
+        expect(await numbersOf(agent, `${address}&sort=created_at`)).toEqual(part(all.toReversed()))
+        const newest = all.toSorted((a, b) => changed(b) - changed(a))
+        expect(await numbersOf(agent, `${address}&sort=-updated_at`)).toEqual(part(newest))
       }
     }
   })

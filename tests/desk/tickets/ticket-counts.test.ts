@@ -138,11 +138,11 @@ async function total(scope: Scope, filter: Parameters<typeof listTickets>[1]): P
 async function totals(scope: Scope, assignee_id: string) {
   return {
     all: await total(scope, {}),
-    open: await total(scope, { status: 'open' }),
-    closed: await total(scope, { status: 'closed' }),
-    urgent: await total(scope, { priority: 'urgent' }),
+    open: await total(scope, { status: ['open'] }),
+    closed: await total(scope, { status: ['closed'] }),
+    urgent: await total(scope, { priority: ['urgent'] }),
     mine: await total(scope, { assignee_id }),
-    mine_closed: await total(scope, { assignee_id, status: 'closed' }),
+    mine_closed: await total(scope, { assignee_id, status: ['closed'] }),
   }
 }
 

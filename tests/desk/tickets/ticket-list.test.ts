@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { newId } from '../../../src/base/db/columns'
-import { type Client, createOrganization, startApi, stopApi } from '../../support/api'
+import { cursorOf } from '../../../src/base/shapes/cursor'
+import { type Client, createOrganization, expectError, startApi, stopApi } from '../../support/api'
+import { createProgram } from '../../support/api-keys'
 import { createCompany, createContact, createLabel, createTicket } from '../../support/factories'
 
 let shelf: Awaited<ReturnType<typeof fillShelf>>
@@ -86,11 +88,17 @@ describe('the list', () => {
       contact: { id: carla.id, name: carla.name, email: carla.email },
       company: { id: company.id, name: company.name },
       assignee: { id: agent.user_id, name: 'Alan Agent' },
+      mailbox: null,
       labels: [red, blue].map(({ id, name, color }) => ({ id, name, color })),
+      parent: null,
+      snoozed_until: null,
       external_id: null,
       custom: {},
       merged_into: null,
       split_from: null,
+      ...{ last_message: null, waiting_since: null, message_count: 0, attachment_count: 0, draft_count: 0 },
+      unread: false,
+      read_to: null,
       created_at: '2026-03-03T12:00:00Z',
       updated_at: '2026-04-01T00:04:00Z',
     })
@@ -105,6 +113,13 @@ describe('the list', () => {
     ['priority=urgent', 'DB'],
     ['status=closed&priority=urgent', 'D'],
     ['status=pending&priority=low', ''],
+    ['status=pending,open', 'GFBA'],
+    ['status=open,%20open', 'GFA'],
+    ['status=open,pending,resolved,closed', 'GFEDCBA'],
+    ['priority=low,urgent', 'FDBA'],
+    ['status=closed,pending&priority=urgent,normal', 'EDB'],
+    ['waiting=true', ''],
+    ['has_draft=false', 'GFEDCBA'],
     ['nonsense=1', 'GFEDCBA'],
     ['search=', 'GFEDCBA'],
     ['search=%20', 'GFEDCBA'],
@@ -199,6 +214,13 @@ describe('the list', () => {
 
   test.each([
     ['status=done', 'INVALID_STATUS', 'status'],
+    ['status=open,done', 'INVALID_STATUS', 'status'],
+    ['status=open,', 'INVALID_STATUS', 'status'],
+    ['priority=low,asap', 'INVALID_PRIORITY', 'priority'],
+    ['waiting=yes', 'VALIDATION_ERROR', 'waiting'],
+    ['has_draft=1', 'VALIDATION_ERROR', 'has_draft'],
+    ['mailbox_id=none', 'VALIDATION_ERROR', 'mailbox_id'],
+    ['sort=last_message', 'VALIDATION_ERROR', 'sort'],
     ['priority=asap', 'INVALID_PRIORITY', 'priority'],
     ['assignee_id=alan', 'VALIDATION_ERROR', 'assignee_id'],
     ['label_ids=red', 'VALIDATION_ERROR', 'label_ids'],
@@ -218,6 +240,33 @@ describe('the list', () => {
       code,
       details: { errors: [{ path: `/query/${name}`, message: expect.any(String) }] },
     })
+  })
+
+  test('a cursor that was made before several words could be given leads on', async () => {
+    const { agent, scope } = shelf
+    const { data } = (await agent.get('/tickets?status=open&per_page=1')).body
+    const filter = { status: 'open' }
+    const cursor = cursorOf({ organization_id: scope.organization_id, name: 'tickets', filter }, [data[0].id])
+    expect(await subjects(agent, `?status=open&per_page=20&cursor=${cursor}`)).toBe('FA')
+    expect((await agent.get(`/tickets?status=open,closed&cursor=${cursor}`)).status).toBe(422)
+  })
+
+  test('a key needs drafts:read to filter by drafts, also by a view', async () => {
+    const { admin, agent } = await createOrganization()
+    const ticket = await createTicket(agent)
+    await agent.post(`/tickets/${ticket.id}/drafts`, { body: 'Perhaps' })
+    const view = await admin.post('/views', { name: 'Begun', filter: { has_draft: 'true' }, shared: true })
+    const [without, reading] = await Promise.all([
+      createProgram(admin, ['tickets:read', 'tickets:write']),
+      createProgram(admin, ['tickets:read', 'drafts:read']),
+    ])
+    for (const query of ['has_draft=true', 'has_draft=false', `view_id=${view.body.data.id}`]) {
+      expectError(await without.get(`/tickets?${query}`), 403, 'FORBIDDEN')
+    }
+    const filter = { has_draft: true }
+    expectError(await without.post('/tickets/bulk', { filter, changes: { status: 'closed' } }), 403, 'FORBIDDEN')
+    expect((await reading.get('/tickets?has_draft=true')).body.meta.total).toBe(1)
+    expect((await reading.get('/tickets?has_draft=false')).body.meta.total).toBe(0)
   })
 
   test('a ticket without contact and company shows null', async () => {

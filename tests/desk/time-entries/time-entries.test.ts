@@ -66,6 +66,19 @@ describe('logging', () => {
     expect([before, after]).toContain(entry.date)
   })
 
+  test('the day without a date is that of the zone of the organization', async () => {
+    const { admin, agent, scope } = await createOrganization()
+    const ticket = await ticketIn(scope)
+    // Their clocks are 26 hours apart: at any moment their days differ.
+    const days: string[] = []
+    for (const time_zone of ['Pacific/Kiritimati', 'Etc/GMT+12']) {
+      expect((await admin.patch('/organization', { time_zone })).status).toBe(200)
+      days.push((await logTime(agent, ticket.id, { date: undefined })).date)
+    }
+    const [ahead, behind] = days.map((day) => Date.parse(day) / 86_400_000)
+    expect([1, 2]).toContain(ahead! - behind!)
+  })
+
   test.each([
     [1, 0.3, 0.01],
     [1, 0.29, 0],
@@ -416,6 +429,21 @@ describe('the export', () => {
     )
     const open = await agent.get(`/time-entries/export?date_to=${DATES.old}`)
     expect(open.headers.get('content-disposition')).toBe('attachment; filename="time-entries_all_2026-01-10.csv"')
+  })
+
+  test('has the form that the query asks for', async () => {
+    const { agent, scope } = await createOrganization()
+    const ticket = await ticketIn(scope)
+    await logTime(agent, ticket.id, { date: DATES.old, duration_minutes: 45, rate: 80 })
+    const answer = await agent.get('/time-entries/export?bom=true&delimiter=semicolon&decimal=comma')
+    const cells = `${DATES.old};${ticket.code};"Printer on fire";;"Alan Agent";45;;true;80,00;60,00;USD`
+    // The reader of text takes the mark away.
+    expect(answer.text.split('\r\n')[1]).toBe(cells)
+    const bytes = await agent.get('/time-entries/export?bom=false')
+    expect(bytes.text).toBe((await agent.get('/time-entries/export')).text)
+    for (const wrong of ['bom=1', 'delimiter=;', 'decimal=,', 'delimiter=comma&delimiter=tab']) {
+      expectError(await agent.get(`/time-entries/export?${wrong}`), 422, 'VALIDATION_ERROR')
+    }
   })
 
   test('of 10,000 entries adds up to the totals of the list and the summary, to the cent', async () => {

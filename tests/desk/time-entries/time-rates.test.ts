@@ -73,5 +73,6 @@ test.each([
   ],
   ['an explicit rate of 0 wins', 0, { rate: 100, currency: 'EUR' }, NONE, USD, [0, 'EUR']],
 ] as const)('%s', (_, explicit, company, user, organization, [rate, currency]) => {
-  expect(resolveRate(explicit, { company, user, organization })).toEqual({ rate, currency })
+  const sources = { company, user, organization: { ...organization, time_zone: 'UTC' } }
+  expect(resolveRate(explicit, sources)).toEqual({ rate, currency })
 })

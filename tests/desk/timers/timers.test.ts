@@ -166,12 +166,17 @@ describe('stopping', () => {
     expect((await stop(agent, ticket)).body.data.duration_minutes).toBe(minutes)
   })
 
-  test('the day is that of the start in UTC', async () => {
-    const { agent, scope } = await createOrganization()
+  test.each([
+    [undefined, '2026-01-31'],
+    ['Europe/Berlin', '2026-02-01'],
+    ['America/Los_Angeles', '2026-01-31'],
+  ])('the day is that of the start in the zone %p', async (time_zone, date) => {
+    const { admin, agent, scope } = await createOrganization()
+    if (time_zone) await admin.patch('/organization', { time_zone })
     const ticket = await insertTicketOf(scope, {})
     await start(agent, ticket)
     await startedAt(scope, '2026-02-01T00:30:00+01:00')
-    expect((await stop(agent, ticket)).body.data.date).toBe('2026-01-31')
+    expect((await stop(agent, ticket)).body.data.date).toBe(date)
   })
 
   test('of many at the same moment one logs the time', async () => {

@@ -189,6 +189,44 @@ test('assignee_id=me are the reader’s tickets, of no API key; none are those w
   expect((await program.post('/tickets/bulk', bulk)).body.data).toMatchObject([{ id: free.id, result: 'changed' }])
 })
 
+test('a shared view of unread tickets, or of my own, is for people alone', async () => {
+  const { admin, agent } = await createOrganization()
+  const program = await createProgram(admin, ['tickets:write', 'views:write'])
+  const fresh = await createTicket(admin, { description: 'Help' })
+  const read = await createTicket(admin, { description: 'Help', assignee_id: agent.user_id })
+  await agent.send('PUT', `/tickets/${read.id}/read`)
+  const views = []
+  for (const filter of [{ unread: 'true' }, { assignee_id: 'me' }, { unread: 'false', assignee_id: 'me' }]) {
+    views.push(await createView(agent, { filter, shared: true }))
+  }
+  const shown = []
+  for (const { id } of views) {
+    shown.push(ids(await agent.get(`/tickets?view_id=${id}`)))
+    const refused = await program.get(`/tickets?view_id=${id}`)
+    expectError(refused, 422, 'VALIDATION_ERROR')
+    expect(refused.body.error.details.errors).toMatchObject([{ path: '/query/view_id' }])
+  }
+  expect(shown).toEqual([[fresh.id], [read.id], [read.id]])
+  expect(ids(await admin.get(`/tickets?view_id=${views[0].id}`))).toEqual([fresh.id])
+  const refusal = async (answer: Promise<Awaited<ReturnType<typeof program.get>>>) => {
+    const { status, body } = await answer
+    return [status, body.error?.details.errors[0].path]
+  }
+  expect(await refusal(program.get('/tickets?unread=false'))).toEqual([422, '/query/unread'])
+  expect(await refusal(program.get(`/tickets?view_id=${views[1].id}&unread=true`))).toEqual([422, '/query/view_id'])
+  expect(await refusal(program.get(`/tickets?view_id=${views[0].id}&unread=true`))).toEqual([422, '/query/unread'])
+  for (const dry_run of [true, false]) {
+    const bulk = { filter: { unread: true }, changes: { priority: 'low' }, dry_run }
+    expect(await refusal(program.post('/tickets/bulk', bulk))).toEqual([422, '/filter/unread'])
+  }
+  // A parameter replaces that of the view.
+  const given = await program.get(`/tickets?view_id=${views[1].id}&assignee_id=${agent.user_id}`)
+  expect(ids(given)).toEqual([read.id])
+  expectError(await agent.get('/tickets?unread=yes'), 422, 'VALIDATION_ERROR')
+  const bulk = { filter: { unread: true }, changes: { priority: 'low' } }
+  expect((await agent.post('/tickets/bulk', bulk)).body.data).toMatchObject([{ id: fresh.id, result: 'changed' }])
+})
+
 test('with a removed member private views go, and shared ones stay without an owner', async () => {
   const { admin, agent, scope } = await createOrganization()
   await createView(agent)

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { newId } from '../../../src/base/db/columns'
-import { useSecrets } from '../../../src/base/secrets'
+import { sign, useSecrets } from '../../../src/base/secrets'
 import { newMessageId, readMessageId, readReplyTag, replyAddress } from '../../../src/desk/messages/anchors'
 
 const KEY = 'a secret key that only tests use'
@@ -11,21 +11,35 @@ afterEach(() => useSecrets(KEY))
 test('a Message-ID of ours names its message, also when a relay changed its case', () => {
   const id = newId()
   const message_id = newMessageId(id, 'acme.example')
-  expect(message_id).toMatch(/^[0-9a-f-]{36}\.[0-9a-f]{24}@acme\.example$/)
+  expect(message_id).toMatch(/^[0-9a-z]{1,48}@acme\.example$/)
   expect(readMessageId(message_id)).toBe(id)
   expect(readMessageId(message_id.toUpperCase())).toBe(id)
   expect(readMessageId(message_id.replace('acme.example', 'relay.example'))).toBe(id)
+})
+
+/** The Message-ID of earlier releases. */
+function longMessageId(id: string): string {
+  return `${id}.${sign('message-id', id).subarray(0, 12).toString('hex')}@acme.example`
+}
+
+test('a Message-ID of earlier releases still names its message', () => {
+  const id = newId()
+  expect(readMessageId(longMessageId(id))).toBe(id)
+  expect(readMessageId(longMessageId(id).toUpperCase())).toBe(id)
 })
 
 test('a Message-ID that is forged or of others names nothing', () => {
   const [id, other] = [newId(), newId()]
   const message_id = newMessageId(id, 'acme.example')
   for (const forged of [
-    message_id.replace(id, other),
-    message_id.replace(/\..{24}@/, `.${'0'.repeat(24)}@`),
-    message_id.replace(/\..{24}@/, '@'),
-    message_id.replace(/\..{24}@/, '.@'),
+    message_id.slice(0, 20) + newMessageId(other, 'acme.example').slice(20),
+    message_id.replace(/^.{44}/, '0'.repeat(44)),
+    message_id.replace(/^.{44}/, 'z'.repeat(44)),
+    message_id.slice(1),
     `x${message_id}`,
+    longMessageId(id).replace(id, other),
+    longMessageId(id).replace(/\..{24}@/, '@'),
+    longMessageId(id).replace(/\..{24}@/, '.@'),
     'CAF=abc@mail.gmail.com',
     '',
   ]) {

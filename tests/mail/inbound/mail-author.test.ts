@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newId } from '../../../src/base/db/columns'
 import { type StartedDesk, startDesk } from '../../support/desk'
-import { createMessage } from '../../support/factories'
+import { createContact, createMessage } from '../../support/factories'
 import { createMailbox, deliver, drain, ledgerOf, rawMail, readTicket } from '../../support/mail'
 
 let desk: StartedDesk
@@ -190,7 +190,8 @@ test.each<[string, Fields]>([
     'to which a list was written',
     { From: 'a@shop.example', Reply_To: 'team@l.example', Precedence: 'list', To: 'team@l.example' },
   ],
-])('a Reply-To %s is not the writer', async (_, fields) => {
+])('a Reply-To %s is not the writer of mail of a contact', async (_, fields) => {
+  await desk.agent.post('/contacts', { name: 'Shop', email: fields.From })
   const row = await receive(fields, 'bounces@shop.example')
   expect(row.from.email).toBe(fields.From as string)
 })
@@ -200,13 +201,16 @@ test('the name of a form does not show the address of somebody else for the visi
   expect(row.from).toEqual({ name: 'Shop', email: 'eve@attacker.example' })
 })
 
-test('mail of the form senders of the organization is by the address in Reply-To, that of others is not', async () => {
+test('mail of the form senders of the organization is by the address in Reply-To, that of other contacts is not', async () => {
   await desk.admin.patch('/organization', { form_senders: ['Hello@Site.example', 'wix.example'] })
   const senderOf = async (From: string) => (await receive({ From, Reply_To: IVY })).from.email
   for (const from of ['hello@site.example', 'a@wix.example', 'a@crm.wix.example']) {
     expect(await senderOf(from)).toBe('ivy@visitor.example')
   }
-  for (const from of ['a@site.example', 'a@notwix.example']) expect(await senderOf(from)).toBe(from)
+  for (const from of ['a@site.example', 'a@notwix.example', 'a@wix.example']) {
+    await createContact(desk.agent, { email: from })
+    expect(await senderOf(from)).toBe(from === 'a@wix.example' ? 'ivy@visitor.example' : from)
+  }
   await desk.admin.patch('/organization', { form_senders: [] })
   expect(await senderOf('a@wix.example')).toBe('a@wix.example')
 })

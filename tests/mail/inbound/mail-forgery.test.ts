@@ -4,7 +4,7 @@ import { newId } from '../../../src/base/db/columns'
 import { useSecrets } from '../../../src/base/secrets'
 import { bounceAddress, newMessageId, replyAddress } from '../../../src/desk/messages/anchors'
 import { createDesk, type Desk, NO_SERVER, type StartedDesk, smtpTo, startDesk } from '../../support/desk'
-import { createMessage } from '../../support/factories'
+import { createContact, createMessage } from '../../support/factories'
 import { deliver, importMail, ledgerOf, rawMail, readTicket } from '../../support/mail'
 import { startSession } from '../../support/smtp'
 
@@ -131,8 +131,8 @@ const ATTACKS: [string, () => Attack][] = [
     () => ({ In_Reply_To: `<${known.message_id}.${'0'.repeat(24)}@desk.example>` }),
   ],
   ['our Message-ID with the first digit of its hash changed', () => ({ In_Reply_To: `<${changed(known.ours, 37)}>` })],
-  ['our Message-ID with the last digit of its hash changed', () => ({ In_Reply_To: `<${changed(known.ours, 60)}>` })],
-  ['our Message-ID with a hash cut short', () => ({ In_Reply_To: `<${known.ours.slice(0, 53)}@desk.example>` })],
+  ['our Message-ID with the last digit of its hash changed', () => ({ In_Reply_To: `<${changed(known.ours, 43)}>` })],
+  ['our Message-ID with a hash cut short', () => ({ In_Reply_To: `<${known.ours.slice(0, 40)}@desk.example>` })],
   ['our Message-ID with a longer hash', () => ({ In_Reply_To: `<${known.ours.replace('@', '00@')}>` })],
   [
     'our Message-ID signed with another key',
@@ -195,10 +195,6 @@ const ATTACKS: [string, () => Attack][] = [
     () => ({ References: [`<${newId()}@x.example>`, `<${known.theirs}>`] }),
   ],
   ['the code in the second of two subjects', () => ({ Subject: ['Hello', `[${known.code}]`] })],
-  [
-    'our Message-ID broken by a fold',
-    () => ({ In_Reply_To: `<${known.ours.slice(0, 20)}\r\n ${known.ours.slice(20)}>` }),
-  ],
   ['our Message-ID with a NUL in it', () => ({ In_Reply_To: `<${known.ours.slice(0, 20)}\0${known.ours.slice(20)}>` })],
   [
     'our Message-ID in headers that name no conversation',
@@ -245,7 +241,7 @@ test('an envelope sender of the contact makes nobody the contact', async () => {
   expect((await ledgerOf(desk))[0]).toMatchObject({ outcome: 'ticket', rule: 'new' })
 })
 
-test('Reply-To is never the author, also of mail without From and without an envelope sender', async () => {
+test('Reply-To is not the author of mail without From, also without an envelope sender', async () => {
   const fields = { Reply_To: 'boss@customer.example', To: MAILBOX, Subject: 'Transfer' }
   const row = await importMail(desk.admin, desk.mailbox_id, rawMail(fields, newId()))
   expect(row.from).toEqual({ name: null, email: null })
@@ -253,8 +249,9 @@ test('Reply-To is never the author, also of mail without From and without an env
   expect([contact, messages[0].sender.email]).toEqual([null, null])
 })
 
-test('answers go to the author, not to Reply-To', async () => {
+test('answers to a contact go to the author, not to a Reply-To that nothing proves', async () => {
   const from = stranger()
+  await createContact(desk.agent, { email: from })
   const raw = rawMail({ From: from, Reply_To: 'boss@customer.example', Subject: 'Hello', Message_ID: `<${newId()}@x>` })
   const { ticket_id } = await importMail(desk.admin, desk.mailbox_id, raw)
   const { email_recipients } = await createMessage(desk.agent, ticket_id)

@@ -32,6 +32,8 @@ describe('creating', () => {
       dkim: null,
       verp: true,
       signature: null,
+      signature_format: null,
+      from_name: null,
       inlet: null,
       domain_verified: false,
       sending: { ok: true, error: null, failing_since: null, queued: 0 },

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { simpleParser } from 'mailparser'
 import { ComposeError, type CustomerReply } from '../../../src/mail/outbound/compose'
-import { replySubject } from '../../../src/mail/outbound/header-values'
+import { ticketSubject } from '../../../src/mail/outbound/header-values'
 import { closeTransports } from '../../../src/mail/outbound/transport'
 import { bytes, compose, FROM, send, TO } from '../../support/replies'
 import { startSmtpSink } from '../../support/smtp'
@@ -42,7 +42,7 @@ describe('the subject of a reply', () => {
     ['  many \t spaces ', 'Re: many spaces [ACME-1]'],
     ['👩‍👧 family', 'Re: 👩‍👧 family [ACME-1]'],
   ])('%j becomes %j', (subject, expected) => {
-    expect(replySubject(subject, 'ACME-1')).toBe(expected)
+    expect(ticketSubject(subject, 'ACME-1', 'Re: ')).toBe(expected)
   })
 
   test('of any text is a fixed point with one code and no second Re at the front', () => {
@@ -52,10 +52,10 @@ describe('the subject of a reply', () => {
     )
     fc.assert(
       fc.property(fc.array(word, { maxLength: 8 }), (words) => {
-        const subject = replySubject(words.join(''), 'ACME-1')
+        const subject = ticketSubject(words.join(''), 'ACME-1', 'Re: ')
         expect(subject.split('[ACME-1]')).toHaveLength(2)
         expect(subject).toMatch(/^Re: (?!re:).*\[ACME-1\]$/isu)
-        expect(replySubject(subject, 'ACME-1')).toBe(subject)
+        expect(ticketSubject(subject, 'ACME-1', 'Re: ')).toBe(subject)
       }),
       { numRuns: 300 },
     )

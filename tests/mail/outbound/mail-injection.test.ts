@@ -171,7 +171,7 @@ test.each(CASES)('%s adds nothing to the mail that leaves', async (_, prepare) =
   for (const line of headerOf(raw).filter((line) => /^(References|In-Reply-To):/.test(line))) {
     expect(line).toMatch(/^[\w-]+:( <[!-;=?-~]+>)+$/)
   }
-  expect(mail.messageId).toMatch(/^<[0-9a-f-]{36}\.[0-9a-f]{24}@desk\.example>$/)
+  expect(mail.messageId).toMatch(/^<[0-9a-z]{1,48}@desk\.example>$/)
 })
 
 /** The header's lines, unfolded. */

@@ -9,6 +9,7 @@ import { newId } from '../../../src/base/db/columns'
 import { connection } from '../../../src/base/db/pool'
 import { replyAddress } from '../../../src/desk/messages/anchors'
 import { createOrganization } from '../../support/api'
+import { createProgram } from '../../support/api-keys'
 import { type StartedDesk, smtpTo, startDesk } from '../../support/desk'
 import { activityOf, createContact, createMessage, createTicket, formOf, uploadFile } from '../../support/factories'
 import {
@@ -83,6 +84,38 @@ async function outboxRow(id: string) {
 async function makeDue(): Promise<void> {
   await connection().sql`update outbox set run_at = now() where kind = 'email'`
 }
+
+test('the name in From is made of who answers and of the mailbox, as its template says', async () => {
+  const from_name = '{{user.name}}, {{mailbox.name}} ({{ organization.name }})'
+  const mailbox = await createMailbox(desk.admin, { name: 'Help', smtp: smtpTo(sink), from_name })
+  const path = `/mailboxes/${mailbox.id}`
+  const ticket = await arrive(mailbox)
+  const organization = (await desk.admin.get('/organization')).body.data.name
+  const shown = async () => (await desk.agent.get(`/tickets/${ticket.id}/recipients`)).body.data.from.name
+  const sent = async () => (await lastMail()).mail.from!.value[0]
+  await answer(ticket.id)
+  const name = `Alan Agent, Help (${organization})`
+  expect([await shown(), await sent()]).toEqual([name, { name, address: mailbox.address }])
+  const client = await createProgram(desk.admin, ['tickets:read', 'messages:read', 'messages:write'], {
+    name: 'Robot "R"',
+  })
+  await createMessage(client, ticket.id)
+  await drain()
+  expect((await sent())!.name).toBe(`Robot "R", Help (${organization})`)
+  for (const wrong of ['{{ticket.code}}', '{{user.email}}', 'Two\r\nBcc: eve@evil.example', 'x'.repeat(256)]) {
+    const refused = await desk.admin.patch(path, { from_name: wrong })
+    expect([refused.status, refused.body.error.details.errors[0].path]).toEqual([422, '/from_name'])
+  }
+  for (const [given, expected] of [
+    ['{{user.name}}', 'Alan Agent'],
+    [' ', 'Help'],
+    [null, 'Help'],
+  ]) {
+    expect((await desk.admin.patch(path, { from_name: given })).body.data.from_name).toBe(given?.trim() || null)
+    await answer(ticket.id)
+    expect([await shown(), (await sent())!.name]).toEqual([expected!, expected!])
+  }
+})
 
 test('an answer carries the headers of its conversation and both forms of its text', async () => {
   const mailbox = await createMailbox(desk.admin, { name: 'Help', smtp: smtpTo(sink) })

@@ -8,7 +8,7 @@ import fc from 'fast-check'
 import ipaddr from 'ipaddr.js'
 import { simpleParser } from 'mailparser'
 import { type CustomerReply, composeReply } from '../../../src/mail/outbound/compose'
-import { replySubject } from '../../../src/mail/outbound/header-values'
+import { ticketSubject } from '../../../src/mail/outbound/header-values'
 import { closeTransports, sendMail } from '../../../src/mail/outbound/transport'
 import { startSmtpSink } from '../../support/smtp'
 
@@ -204,7 +204,7 @@ function expectedOf(texts: Texts, index: number) {
   const filename = cleanName(texts.filename).replaceAll('*', '_') || 'attachment'
   const name = cleanName(texts.name)
   return {
-    subject: replySubject(texts.subject, 'ACME-1'),
+    subject: ticketSubject(texts.subject, 'ACME-1', 'Re: '),
     from: [[name, 'support@acme.test']],
     to: [
       [name, 'ann@customer.test'],

@@ -125,7 +125,6 @@ describe('an answer to an invitation', () => {
 
   test.each([
     ['its own words', [PLAIN, '', 'I come later.'], calendar(of('ACCEPTED')), 'I come later.'],
-    ['an invitation', [PLAIN, '', ''], calendar(of('NEEDS-ACTION'), 'REQUEST'), ''],
     ['an answer without a status', [PLAIN, '', ''], calendar('ATTENDEE:mailto:ann@x.org'), ''],
     ['a calendar that is published', [PLAIN, '', ''], calendar(of('ACCEPTED'), 'PUBLISH'), ''],
     ['an image', [HTML, '', '<p><img src="cid:1" alt="Yes"></p>'], calendar(of('ACCEPTED'), 'REQUEST'), 'Yes'],

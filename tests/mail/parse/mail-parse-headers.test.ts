@@ -118,7 +118,7 @@ describe('headers', () => {
     ['marks around a word', '=?utf-8?B?4oGmYeKBqQ==?= b', 'a b'],
     ['a mark before a space', '=?utf-8?B?YSDigK4gYg==?=', 'a b'],
     ['nothing but marks', '=?utf-8?B?4oCu4oCs?=', ''],
-    ['folding and control characters', 'one\r\n two\x07three', 'one two three'],
+    ['folding and control characters', 'one\r\n two\x07\tthree\x1b', 'one two three'],
   ])('a subject with %s is readable', async (_, subject, expected) => {
     expect((await parseMail(mail(FROM, `Subject: ${subject}`, '', 'x'))).subject).toBe(expected)
   })

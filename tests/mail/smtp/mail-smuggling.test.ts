@@ -147,12 +147,12 @@ const ABUSE: [string, string[], string[]][] = [
     ['EHLO x.example', MAIL_FROM, `RCPT TO:<${'x'.repeat(5000)}@desk.example>`],
     ['250', '250', '5'],
   ],
-  ['CR in a command', ['EHLO x.example', `${MAIL_FROM}\r${RCPT_TO}\rDATA`, 'DATA'], ['250', '250', '503']],
+  ['CR in a command', ['EHLO x.example', `${MAIL_FROM}\r${RCPT_TO}\rDATA`, 'DATA'], ['250', '555', '503']],
   ['NUL in a command', ['EHLO x.example', `${MAIL_FROM}\0`, `RCPT TO:<${MAILBOX}\0@evil.example>`], ['250', '5', '5']],
   [
-    'a message in BDAT',
-    ['EHLO x.example', MAIL_FROM, RCPT_TO, 'BDAT 5 LAST', 'hello'],
-    ['250', '250', '250', '500', '500'],
+    'a message in BDAT for nobody that is here',
+    ['EHLO x.example', MAIL_FROM, 'RCPT TO:<nobody@desk.example>', 'BDAT 7 LAST', 'hello'],
+    ['250', '250', '550', '503'],
   ],
 ]
 

@@ -120,7 +120,17 @@ describe('mail of', () => {
     expect(log).toContain(`=> ${HELP} R=next T=next`)
     expect(log).toContain(`** ${UNKNOWN} R=next T=next`)
     expect(log).toContain('550 5.1.1 No such mailbox here')
+    // It says so of mail in chunks.
+    expect(log).toMatch(new RegExp(`=> ${HELP} .* K `))
     expectOriginal(server)
+  })
+
+  testWith('Exim', whyNoExim(), 'sends a large message in chunks, beyond the limit of commands', async () => {
+    const server = await start({ tls: certificate, max_bytes: 20_000_000, max_commands: 50 })
+    const lines = 'nine and a half dozen of words that say nothing\r\n'.repeat(100_000)
+    await sendWithExim(server.port, FROM, [HELP], Buffer.concat([RAW, Buffer.from(lines)]))
+    expect(server.stored).toHaveLength(1)
+    expect(server.stored[0]!.raw.toString().endsWith(`the end\r\n${lines}`)).toBe(true)
   })
 
   testWith("Python's smtplib", whyNo('python3'), 'sends 8-bit text over STARTTLS and sees refusals', async () => {

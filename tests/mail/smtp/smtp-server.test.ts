@@ -142,9 +142,16 @@ describe('taking a message', () => {
       .split('\n')
       .slice(1)
       .map((line) => line.slice(4))
-    expect(lines.sort()).toEqual(
-      ['8BITMIME', 'ENHANCEDSTATUSCODES', 'PIPELINING', 'SIZE 1000000', 'SMTPUTF8', 'STARTTLS'].sort(),
-    )
+    expect(lines.sort()).toEqual([
+      '8BITMIME',
+      'BINARYMIME',
+      'CHUNKING',
+      'ENHANCEDSTATUSCODES',
+      'PIPELINING',
+      'SIZE 1000000',
+      'SMTPUTF8',
+      'STARTTLS',
+    ])
     expect(await dialog.command('AUTH PLAIN AGEAYg==')).toStartWith('500 5.5.2')
     expect(await dialog.command('VRFY help@example.com')).toStartWith('252 2.1.5')
     expect(await dialog.command('WIZ please')).toStartWith('500 5.5.2')

@@ -36,6 +36,8 @@ afterAll(async () => {
   fs.rmSync(base, { recursive: true, force: true })
 })
 
+const asToNobody = (ticket: object) => ({ ...ticket, draft_count: null, unread: null, read_to: null })
+
 test('each kind has the rows of the API, in its shape', async () => {
   expect(ended).toMatchObject({ code: 0, stderr: '' })
   const lists: Record<string, string> = {
@@ -52,7 +54,9 @@ test('each kind has the rows of the API, in its shape', async () => {
   }
   for (const [kind, list] of Object.entries(lists)) {
     const { body } = await desk.admin.get(`${list}?per_page=100`)
-    expect([kind, rowsOf(kind)]).toEqual([kind, body.data])
+    // The marks of those who read are not exported: a ticket is shown there as to nobody.
+    const rows = kind === 'tickets' ? body.data.map(asToNobody) : body.data
+    expect([kind, rowsOf(kind)]).toEqual([kind, rows])
   }
   expect(rowsOf('contacts').length).toBe((await desk.admin.get('/contacts')).body.meta.total)
   expect(new Set(rowsOf('contacts').map(({ id }) => id)).size).toBe(rowsOf('contacts').length)

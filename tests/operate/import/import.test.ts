@@ -9,6 +9,7 @@ import { type StartedDesk, startDesk } from '../../support/desk'
 import { createContact, createTicket } from '../../support/factories'
 import { importFolder, newFolder, type Rows, readRows, readWithoutIds, writeRows } from '../../support/imports'
 import { deliver, drain, rawMail } from '../../support/mail'
+import { expectTurns } from '../../support/turns'
 import { createWebhook } from '../../support/webhooks'
 import { createWorld } from '../../support/world'
 
@@ -151,10 +152,11 @@ test('an import brings everything with its times, and no event but one at its en
   ])
   expect(imported.data).toMatchObject({ tickets: { created: 2, updated: 0 }, messages: { created: 3, updated: 0 } })
   expect((await admin.get('/audit-log?action=operator.import')).body.data).toHaveLength(1)
+  await expectTurns(organization.scope)
 })
 
 test('again, what is the same is skipped, what changed is updated, and what was changed here stays', async () => {
-  const { admin, id } = await createOrganization()
+  const { admin, id, scope } = await createOrganization()
   const folder = sampleFolder()
   await importFolder(folder, id, env)
   const again = await importFolder(folder, id, env)
@@ -186,6 +188,7 @@ test('again, what is the same is skipped, what changed is updated, and what was 
     subject: 'Printer put out',
   })
   expect((await admin.get('/tickets?search=giraffe')).body.meta.total).toBe(1)
+  await expectTurns(scope)
   expect((await admin.get('/tickets?search=zebra')).body.meta.total).toBe(0)
   expect((await admin.get(`/contacts/${contact.id}`)).body.data.emails).toEqual([
     'carla@umbrella.example',
@@ -372,10 +375,39 @@ test('a reply to a mail of the other desk reaches the imported ticket', async ()
   expect((await desk.admin.get(`/tickets/${data[0].id}`)).body.data.messages).toHaveLength(4)
 })
 
+/** Rows of the outbox that are to wake tickets. */
+function waitingOf({ id }: Organization) {
+  return connection().sql`select from outbox where organization_id = ${id} and kind = 'wake'`
+}
+
+test('a ticket whose moment is over comes open, and one that is closed does not sleep', async () => {
+  const organization = await createOrganization()
+  const given = sample()
+  const [ticket] = given.tickets as [Record<string, unknown>]
+  const moments = ['2020-02-05T09:00:00Z', '2099-01-01T00:00:00Z', '2099-01-01T00:00:00Z']
+  given.tickets = ['pending', 'open', 'closed'].map((status, n) => {
+    return { ...ticket, external_id: `t:${n + 1}`, code: undefined, status, snoozed_until: moments[n] }
+  })
+  await importFolder(folderWith(given), organization.id, env)
+  const { data } = (await organization.agent.get('/tickets?sort=created_at')).body
+  const [over, ahead, closed] = ['t:1', 't:2', 't:3'].map((id) =>
+    data.find(({ external_id }: { external_id: string }) => external_id === id),
+  )
+  expect(over).toMatchObject({ status: 'open', snoozed_until: null })
+  expect(ahead).toMatchObject({ status: 'pending', snoozed_until: moments[1] })
+  expect(closed).toMatchObject({ status: 'closed', snoozed_until: null })
+  expect(await waitingOf(organization)).toHaveLength(1)
+})
+
 test('an export that is imported elsewhere and exported again is the same', async () => {
   const [from, to]: Organization[] = [await createOrganization('From'), await createOrganization('To')]
   await createWorld(from!, 'Mine')
   await connection().sql`update participants set left_out = true where organization_id = ${from!.id}`
+  const sleeping = await createTicket(from!.agent)
+  const snoozed_until = new Date(Date.now() + 86_400_000).toISOString()
+  expect((await from!.agent.patch(`/tickets/${sleeping.id}`, { snoozed_until })).status).toBe(200)
+  // An address is of one organization.
+  await connection().sql`update tickets set mailbox_id = null where organization_id = ${from!.id}`
   const [first, second] = [path.join(newFolder(), 'first'), path.join(newFolder(), 'second')]
   expect(await runCli(['export', first, '--organization', from!.id], env)).toMatchObject({ code: 0 })
   const { code, stderr } = await importFolder(first, to!.id, env)
@@ -385,9 +417,72 @@ test('an export that is imported elsewhere and exported again is the same', asyn
   const [before, after] = [readWithoutIds(first, kinds), readWithoutIds(second, kinds)]
   expect(after).toEqual(before)
   expect(before.participants).toContainEqual(expect.objectContaining({ left_out: true }))
+  expect(before.tickets).toContainEqual(
+    expect.objectContaining({ status: 'pending', snoozed_until: expect.any(String) }),
+  )
+  expect(await waitingOf(to!)).toHaveLength(1)
   for (const kind of kinds) expect(before[kind]).not.toBeEmpty()
   for (const { url } of readRows(second, 'messages').flatMap(({ attachments }) => attachments)) {
     expect(fs.readFileSync(path.join(second, url), 'utf8')).toBe('Mine')
   }
   folders.push(first, second)
+})
+
+test('parents come whatever the order of lines, none is below itself, and what is missing is told', async () => {
+  const { admin, id } = await createOrganization()
+  const ticket = (external_id: string, parent_id?: string, updated_at = AT) => {
+    return { external_id, subject: external_id, contact_id: null, parent_id, created_at: AT, updated_at }
+  }
+  const tickets = [
+    ticket('part', 'whole'),
+    ticket('whole'),
+    ticket('self', 'self'),
+    ticket('one', 'two'),
+    ticket('two', 'one'),
+    ticket('lost', 'nowhere'),
+  ]
+  const read = async () => {
+    const { data } = (await admin.get('/tickets?per_page=100')).body
+    return Object.fromEntries(
+      data.map(({ subject, parent }: { subject: string; parent: { subject: string } | null }) => [
+        subject,
+        parent?.subject ?? null,
+      ]),
+    )
+  }
+  const dry = await importFolder(folderWith({ tickets }), id, env, '--dry-run')
+  expect(dry.numbers.tickets).toMatchObject({ created: 6, left_out: 1 })
+  const report = path.join(newFolder(), 'report.jsonl')
+  const first = await importFolder(folderWith({ tickets }), id, env, '--report', report)
+  expect([first.code, first.numbers.tickets]).toMatchObject([0, { created: 6, failed: 0, left_out: 3 }])
+  const told = fs.readFileSync(report, 'utf8')
+  for (const key of ['self', 'lost']) expect(told).toContain(`"key":"${key}","result":"left_out"`)
+  const placed = { part: 'whole', whole: null, self: null, one: 'two', two: null, lost: null }
+  expect(await read()).toEqual(placed)
+
+  // A second run changes nothing, and a parent that was given here stays.
+  const { data } = (await admin.get('/tickets?search=part')).body
+  await admin.patch(`/tickets/${data[0].id}`, { parent_id: null })
+  const again = await importFolder(folderWith({ tickets }), id, env)
+  expect(again.numbers.tickets).toMatchObject({ unchanged: 6 })
+  expect(await read()).toEqual({ ...placed, part: null })
+
+  // A changed line may take a parent away, or turn two around.
+  const later = [ticket('one', undefined, '2020-03-01T00:00:00Z'), ticket('two', 'one', '2020-03-01T00:00:00Z')]
+  expect((await importFolder(folderWith({ tickets: later }), id, env)).numbers.tickets).toMatchObject({ updated: 2 })
+  expect(await read()).toMatchObject({ one: null, two: 'one' })
+})
+
+test('a parent that is younger than its part comes with an export', async () => {
+  const [from, to] = [await createOrganization(), await createOrganization()]
+  const part = await createTicket(from.agent, { subject: 'Part' })
+  const whole = await createTicket(from.agent, { subject: 'Whole' })
+  await from.agent.patch(`/tickets/${part.id}`, { parent_id: whole.id })
+  const folder = path.join(newFolder(), 'parents')
+  folders.push(folder)
+  expect(await runCli(['export', folder, '--organization', from.id], env)).toMatchObject({ code: 0 })
+  const { code, stderr } = await importFolder(folder, to.id, env)
+  expect([code, stderr]).toEqual([0, ''])
+  const { data } = (await to.agent.get('/tickets?search=part')).body
+  expect(data).toMatchObject([{ subject: 'Part', parent: { subject: 'Whole' } }])
 })

@@ -132,7 +132,7 @@ test('a second service on the port of HTTPS is refused', async () => {
 test('a certificate that changes while the service stops begins no new listener', async () => {
   const [former, later] = [await issueCertificate(['one.example']), await issueCertificate(['two.example'])]
   const listener = new HttpListener(new Elysia().get('/', () => 'served'))
-  listener.listen(former)
+  await listener.listen(former)
   const { port } = listener
   const ask = () =>
     fetch(`https://127.0.0.1:${port}/`, { tls: { rejectUnauthorized: false } }).then((one) => one.text())

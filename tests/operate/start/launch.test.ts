@@ -5,7 +5,7 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
-import { whyTooOld } from '../../../src/base/process/needed-bun'
+import { whyTooOld } from '../../../src/base/runtime/needed-bun'
 import { until } from '../../support/service'
 
 const repository = path.join(import.meta.dir, '../../..')

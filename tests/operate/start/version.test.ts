@@ -17,12 +17,18 @@ beforeAll(() => {
 })
 afterAll(() => fs.rmSync(dir, { recursive: true, force: true }))
 
-/** A copy of what knows the build, in a folder of its own, and what it says. */
+/** Copies what knows the build into a folder. */
+function copySources(project: string): void {
+  for (const file of ['package.json', 'src/base/process/build.ts', 'src/base/runtime/needed-bun.ts']) {
+    fs.mkdirSync(path.join(project, path.dirname(file)), { recursive: true })
+    fs.copyFileSync(path.join(ROOT, file), path.join(project, file))
+  }
+}
+
+/** Says what a copy in a folder of its own knows of its build. */
 function buildOf(name: string, prepare: (project: string) => void): typeof build {
   const project = path.join(dir, name)
-  fs.mkdirSync(path.join(project, 'src/base/process'), { recursive: true })
-  for (const file of ['package.json', 'src/base/process/build.ts'])
-    fs.copyFileSync(path.join(ROOT, file), path.join(project, file))
+  copySources(project)
   prepare(project)
   const script = "import { build } from './src/base/process/build'; console.log(JSON.stringify(build))"
   return JSON.parse(execFileSync(process.execPath, ['-e', script], { cwd: project, encoding: 'utf8' }))
@@ -62,9 +68,7 @@ test('a checkout knows its commit, with a branch, packed, detached, and as a wor
     buildOf('branch/worktree', (project) => {
       fs.rmSync(project, { recursive: true })
       git(path.join(dir, 'branch'), 'worktree', 'add', '--quiet', '-b', 'other', project)
-      fs.mkdirSync(path.join(project, 'src/base/process'), { recursive: true })
-      for (const file of ['package.json', 'src/base/process/build.ts'])
-        fs.copyFileSync(path.join(ROOT, file), path.join(project, file))
+      copySources(project)
       heads.push(git(project, 'rev-parse', 'HEAD'))
     }),
   ].map(({ commit }) => commit)

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setSystemTime, test } from 'bun:test'
-import { createHash } from 'node:crypto'
-import { decodeJwt, decodeProtectedHeader, SignJWT, UnsecuredJWT } from 'jose'
+import { createHash, createHmac } from 'node:crypto'
+import { decodeJwt, decodeProtectedHeader, jwtVerify, SignJWT, UnsecuredJWT } from 'jose'
 import { newId } from '../../../src/base/db/columns'
 import { connection } from '../../../src/base/db/pool'
 import { keysOf, useSecrets } from '../../../src/base/secrets'
@@ -305,6 +305,8 @@ describe('an access token', () => {
       'no user': await signed({ ...claims, sub: undefined }),
       'a user that is no id': await signed({ ...claims, sub: 'admin' }),
       'no organization': await signed({ ...claims, org_id: undefined }),
+      'no address': await signed({ ...claims, email: undefined }),
+      'a role that is no text': await signed({ ...claims, role: ['admin'] }),
       'no end': await new SignJWT(claims).setProtectedHeader({ alg: 'HS256' }).setIssuedAt().sign(key),
       'no beginning': await new SignJWT(claims).setProtectedHeader({ alg: 'HS256' }).setExpirationTime('15m').sign(key),
       'a beginning in the future': await new SignJWT(claims)
@@ -312,6 +314,13 @@ describe('an access token', () => {
         .setIssuedAt('2m')
         .setExpirationTime('15m')
         .sign(key),
+      'a beginning in the future beside one of now': await signed({ ...claims, issued_s: nowS() + 120 }),
+      'a beginning that is a text': signedByHand({ ...claims, iat: String(nowS()), exp: nowS() + 900 }, key),
+      'an end that is a text': signedByHand({ ...claims, iat: nowS(), exp: String(nowS() + 900) }, key),
+      'an end without end': signedByHand({ ...claims, iat: nowS(), exp: 'END' }, key, ['"END"', '1e400']),
+      'a second beginning that is a text': await signed({ ...claims, issued_s: String(nowS()) }),
+      'claims that are a list': signedByHand([claims], key),
+      'claims that are null': signedByHand(null, key),
     }
     for (const [what, token] of Object.entries(bad)) {
       const answer = await stranger().get('/labels', { authorization: `Bearer ${token}` })
@@ -320,6 +329,19 @@ describe('an access token', () => {
     }
     const good = await stranger().get('/labels', { authorization: `Bearer ${await signed(claims)}` })
     expect(good.status).toBe(200)
+  })
+
+  test('is read by the release before, and its tokens are read here', async () => {
+    const { agent } = await createOrganization()
+    const key = new TextEncoder().encode(keysOf('access-token')[0]!.toString('hex'))
+    const { payload, protectedHeader } = await jwtVerify(agent.token, key, { algorithms: ['HS256'] })
+    expect(protectedHeader).toEqual({ alg: 'HS256', typ: 'JWT' })
+    expect(payload.exp! - payload.iat!).toBeWithin(899, 901)
+    const { jti, ...claims } = payload
+    for (const former of [{ ...claims, jti }, claims]) {
+      const token = await new SignJWT(former).setProtectedHeader({ alg: 'HS256', typ: 'JWT' }).sign(key)
+      expect((await stranger().get('/labels', { authorization: `Bearer ${token}` })).status).toBe(200)
+    }
   })
 
   test('of the previous secret key is refused, and a refresh token gets a new one', async () => {
@@ -491,4 +513,14 @@ async function end({ id }: Pick<Organization, 'id'>, { user_id }: Client) {
 
 function hash(token: string) {
   return createHash('sha256').update(token).digest()
+}
+
+const nowS = () => Math.floor(Date.now() / 1000)
+
+/** Signs claims that no library would. @param instead a text of the claims, and what stands in its place */
+function signedByHand(claims: unknown, key: Uint8Array, [text, instead]: [string, string] = ['', '']): string {
+  const encode = (json: string) => Buffer.from(json).toString('base64url')
+  const head = encode(JSON.stringify({ alg: 'HS256', typ: 'JWT' }))
+  const signed = `${head}.${encode(JSON.stringify(claims).replace(text, instead))}`
+  return `${signed}.${createHmac('sha256', key).update(signed).digest('base64url')}`
 }

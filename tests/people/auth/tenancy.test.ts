@@ -44,6 +44,8 @@ const REFERENCES: Record<string, WorldId> = {
   resource_id: 'webhook_id',
   resource_ids: 'ticket_id',
   ticket_id: 'ticket_id',
+  parent_id: 'ticket_id',
+  message_id: 'message_id',
   mailbox_id: 'mailbox_id',
   view_id: 'view_id',
   label_ids: 'label_id',

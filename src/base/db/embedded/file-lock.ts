@@ -1,11 +1,11 @@
 /**
- * Locks files with flock(2), called through `bun:ffi`. The kernel frees such a lock with the last process that holds
+ * Locks files with flock(2), which Node does not offer. The kernel frees such a lock with the last process that holds
  * it, however that process ended, and the lock holds between containers that share a volume. proper-lockfile, the usual
  * package, makes a folder and touches it instead: after a kill -9 the folder blocks a new start for 10 s, and a process
  * that was stopped for as long loses its lock to another one.
  */
-import { dlopen } from 'bun:ffi'
 import fs from 'node:fs'
+import { openLibc } from '../../runtime/libc'
 
 /** LOCK_EX | LOCK_NB: does not wait. */
 const LOCK_EXCLUSIVE_NOW = 2 | 4
@@ -34,6 +34,5 @@ export function lockHolder(file: string): number {
 }
 
 function libc() {
-  const library = process.platform === 'darwin' ? 'libSystem.B.dylib' : 'libc.so.6'
-  return dlopen(library, { flock: { args: ['i32', 'i32'], returns: 'i32' } }).symbols
+  return openLibc({ flock: { args: ['i32', 'i32'], returns: 'i32' } })
 }

@@ -2,8 +2,8 @@
  * Works on files with the rights of another OS user, for a service that has to stay root. A folder that belongs to
  * another user may hold a link or a pipe in the place of any file: work there must not have the rights of root.
  */
-import { dlopen } from 'bun:ffi'
 import type { OsUser } from '../../process/accounts'
+import { openLibc } from '../../runtime/libc'
 
 /**
  * Runs `work` with the rights of `user` on files. setfsuid(2) is for the calling thread alone and takes the
@@ -33,8 +33,5 @@ function libc() {
 }
 
 function load() {
-  return dlopen('libc.so.6', {
-    setfsuid: { args: ['u32'], returns: 'i32' },
-    setfsgid: { args: ['u32'], returns: 'i32' },
-  }).symbols
+  return openLibc({ setfsuid: { args: ['u32'], returns: 'i32' }, setfsgid: { args: ['u32'], returns: 'i32' } })
 }

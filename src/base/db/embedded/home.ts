@@ -1,4 +1,5 @@
 /** The folder in which the embedded PostgreSQL lives: finds or makes it, with the OS user that owns it. */
+import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
@@ -89,7 +90,8 @@ function letIn(data_dir: string, user: OsUser) {
 function socketFolder(dir: string, port: number, user: OsUser | undefined): string {
   const fits = (folder: string) => Buffer.byteLength(`${folder}/.s.PGSQL.${port}`) <= MAX_SOCKET_PATH_BYTES
   if (fits(dir)) return dir
-  const name = `deskwire-${Bun.hash(`${dir}\n${user?.uid}`).toString(36)}`
+  const hash = createHash('sha256').update(`${dir}\n${user?.uid}`).digest('hex')
+  const name = `deskwire-${hash.slice(0, 16)}`
   const folder = [os.tmpdir(), '/tmp'].map((parent) => path.join(parent, name)).find(fits)
   if (!folder) throw new EmbeddedError(`the path of DATA_DIR is too long for a Unix socket: ${dir}`)
   makePrivate(folder, user)

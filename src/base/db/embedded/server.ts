@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { bareEnvironment } from '../../process/child'
 import { type Connection, closeAccess, connectionTo, prepareAccess } from './access'
@@ -64,7 +65,7 @@ export async function waitForFormerServer(home: Home): Promise<number> {
   let lock = tryLock()
   if (lock === undefined) endOrphan(home)
   while (lock === undefined && Date.now() < end) {
-    await Bun.sleep(20)
+    await sleep(20)
     lock = tryLock()
   }
   if (lock === undefined) throw new EmbeddedError(`a PostgreSQL that does not end still uses ${home.data}`)
@@ -157,7 +158,7 @@ async function untilReady(home: Home, server: Server, connection: Connection, wa
       server.process.stdin?.end()
       throw new EmbeddedError(`PostgreSQL does not answer, see ${logFile(home)}`)
     }
-    await Bun.sleep(10)
+    await sleep(10)
   }
 }
 

@@ -1,5 +1,6 @@
 /** The lock that the one process running the server of a folder holds. */
 import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Connection, connectionTo } from './access'
 import { OWNER } from './data-directory'
 import { EmbeddedError } from './faults'
@@ -28,7 +29,7 @@ export async function becomeOwner(
     const lock = asUser(home.user, () => lockFile(file))
     if (lock !== undefined) return lock
     if (other_service === 'join' && (await answersOwner(connectionTo(home, OWNER)))) return undefined
-    await Bun.sleep(20)
+    await sleep(20)
   } while (Date.now() < end)
   const holder = asUser(home.user, () => lockHolder(file))
   throw new EmbeddedError(`the database in ${home.dir} is in use by another process (${holder})`)

@@ -16,6 +16,7 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { log } from '../../log'
 import { type Connection, connectionTo, SERVICE } from './access'
 import { OWNER, type Settings } from './data-directory'
@@ -138,7 +139,7 @@ class Supervisor {
       this.#server = await this.#startServer()
     } catch (error) {
       log.error(asEmbeddedError(error).message)
-      await Bun.sleep(RESTART_DELAY_MS)
+      await sleep(RESTART_DELAY_MS)
     }
   }
 

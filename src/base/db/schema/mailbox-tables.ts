@@ -4,7 +4,14 @@ import { boolean, check, index, integer, primaryKey, text, uniqueIndex, uuid } f
 import { bytes, createdAt, instant, updatedAt } from '../columns'
 import { organizations, root } from './organization-tables'
 import { distributedTable, isOneOf, reference, referenceTable, tenant } from './table-parts'
-import { DOMAIN_VERIFIERS, INLET_PROVIDERS, OAUTH_GRANTS, SENDER_RULE_ACTIONS, SMTP_SECURITIES } from './word-lists'
+import {
+  DOMAIN_VERIFIERS,
+  INLET_PROVIDERS,
+  OAUTH_GRANTS,
+  SENDER_RULE_ACTIONS,
+  SMTP_SECURITIES,
+  TEXT_FORMATS,
+} from './word-lists'
 
 export const mailboxes = referenceTable(
   'mailboxes',
@@ -16,6 +23,8 @@ export const mailboxes = referenceTable(
     /** Mail to the address comes here: true for one mailbox of an address, in all organizations together. */
     has_address: boolean().notNull().default(true),
     name: text(),
+    /** Stands in From of answers instead of the name, with variables. */
+    from_name: text(),
     active: boolean().notNull().default(true),
     is_default: boolean().notNull().default(false),
     plus_addressing: boolean().notNull().default(true),
@@ -36,6 +45,8 @@ export const mailboxes = referenceTable(
     verp: boolean().notNull().default(false),
     /** Stands below public answers in the email, with variables (`desk/templates/variables.ts`). */
     signature: text(),
+    /** Null without one, and in rows that a release without formats wrote. */
+    signature_format: text({ enum: TEXT_FORMATS }),
     created_at: createdAt(),
     updated_at: updatedAt(),
   },

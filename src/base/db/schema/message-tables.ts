@@ -13,6 +13,7 @@ import {
   RECIPIENT_KINDS,
   RECIPIENT_STATUSES,
   SCANS,
+  TEXT_FORMATS,
 } from './word-lists'
 
 export const messages = distributedTable(
@@ -23,6 +24,8 @@ export const messages = distributedTable(
     ...moved(),
     /** Text as the agent gave it, or the plain text of the email. */
     body: text().notNull(),
+    /** Null in rows of releases without formats (`base/html/formats.ts`). The same holds below. */
+    format: text({ enum: TEXT_FORMATS }),
     /** Sanitized: safe to show in a page. */
     body_html: text().notNull(),
     /** The new part of an inbound email, without quoted history and signature. */
@@ -38,6 +41,8 @@ export const messages = distributedTable(
     sender_verified: boolean(),
     /** Inbound email: where its sender wants answers, when that is another address. */
     reply_to: text(),
+    /** Answers go to `reply_to`; null in rows of before: when its domain is the sender's. */
+    directs_answers: boolean(),
     cc: text().array().notNull().default(sql`'{}'`),
     /** Without angle brackets. */
     email_message_id: text(),
@@ -52,6 +57,10 @@ export const messages = distributedTable(
     email_tries: jsonb().$type<{ at: string; response: string | null }[]>(),
     /** The mailbox's signature as its email has it, sanitized. */
     signature_html: text(),
+    /** The member who wrote it. Null for other writers, and in rows that are older than the column. */
+    author_id: uuid(),
+    /** The team began the ticket with it: its email answers nothing. */
+    begins_ticket: boolean().notNull().default(false),
     /** The author of the draft that it was sent from, with the name at that time. */
     drafted_by: jsonb().$type<{ type: (typeof AUTHOR_TYPES)[number]; id: string; name: string }>(),
     created_at: createdAt(),
@@ -86,6 +95,7 @@ export const drafts = distributedTable(
     author_type: text({ enum: AUTHOR_TYPES }).notNull(),
     author_id: uuid().notNull(),
     body: text().notNull(),
+    format: text({ enum: TEXT_FORMATS }),
     /** Sanitized: safe to show in a page. */
     body_html: text().notNull(),
     /** Plain text, for the search once it is sent. */
@@ -115,6 +125,8 @@ export const macros = distributedTable(
     name: text().notNull(),
     /** With variables (`desk/templates/variables.ts`). */
     body: text(),
+    /** Null without a body, and in rows that a release without formats wrote. */
+    format: text({ enum: TEXT_FORMATS }),
     is_internal: boolean().notNull().default(false),
     changes: jsonb().$type<Record<string, unknown>>().notNull().default({}),
     created_at: createdAt(),
@@ -211,6 +223,56 @@ export const attachments = distributedTable(
     check('attachments_size', sql`${table.size} >= 0`),
     check('attachments_scan', isOneOf(table.scan, SCANS)),
     check('attachments_storage_key', isStorageKey(table.storage_key, 'attachments')),
+  ],
+)
+
+/** Attachments of other messages that a message shows: of its ticket, as long as a split does not part the two. */
+export const message_pictures = distributedTable(
+  'message_pictures',
+  { organization_id: uuid().notNull(), message_id: uuid().notNull(), attachment_id: uuid().notNull() },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.message_id, table.attachment_id] }),
+    index('message_pictures_attachment').on(table.organization_id, table.attachment_id),
+    reference('message_pictures_message', [table.organization_id, table.message_id], messages, 'cascade'),
+    reference('message_pictures_attachment', [table.organization_id, table.attachment_id], attachments, 'cascade'),
+  ],
+)
+
+/**
+ * Sources of the quotations that stand below a text, in its rows: `piece` counts them from 1. A quotation has the
+ * message that it shows, and those that this one quoted itself. 0 stands for the source of files alone.
+ *
+ * It says whose words these are, also when the source is gone: an erasure finds them by it.
+ */
+export const message_quotes = distributedTable(
+  'message_quotes',
+  {
+    organization_id: uuid().notNull(),
+    message_id: uuid().notNull(),
+    piece: integer().notNull(),
+    source_id: uuid().notNull(),
+    /** The ticket that the source was written on, and the contact of that ticket. */
+    source_ticket_id: uuid().notNull(),
+    contact_id: uuid(),
+    /** Address of a customer who wrote it: see `addressKey`. */
+    sender_key: text(),
+    /** UTF-16 units of the quotation in `body` and `body_html`; null when it only quotes the source indirectly. */
+    body_length: integer(),
+    html_length: integer(),
+    /** Copies of files of the source. */
+    attachment_ids: uuid().array().notNull().default(sql`'{}'`),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.message_id, table.piece, table.source_id] }),
+    index('message_quotes_source').on(table.organization_id, table.source_id),
+    index('message_quotes_ticket').on(table.organization_id, table.source_ticket_id),
+    index('message_quotes_contact')
+      .on(table.organization_id, table.contact_id)
+      .where(sql`${table.contact_id} is not null`),
+    index('message_quotes_sender')
+      .on(table.organization_id, table.sender_key)
+      .where(sql`${table.sender_key} is not null`),
+    reference('message_quotes_message', [table.organization_id, table.message_id], messages, 'cascade'),
   ],
 )
 

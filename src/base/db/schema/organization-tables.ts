@@ -15,6 +15,8 @@ export const organizations = referenceTable(
     ticket_prefix: text().notNull().default('TKT'),
     hourly_rate: rate(),
     currency: text().notNull().default('USD'),
+    /** A name of the tz database: its days are those of time entries. */
+    time_zone: text().notNull().default('UTC'),
     reopen_on_reply: boolean().notNull().default(true),
     sender_policy: text({ enum: SENDER_POLICIES }).notNull().default('flag'),
     spam_policy: text({ enum: SPAM_POLICIES }).notNull().default('hold'),

@@ -45,8 +45,8 @@ export const letters = distributedTable(
 
 /**
  * Work that is left: a row for each webhook delivery to send (id of the delivery), each email to send (id of the
- * message), each inbound email to file (id of the ledger row) and each letter to send (its id). Finished work has no
- * row.
+ * message), each inbound email to file (id of the ledger row), each letter to send (its id) and each snoozed ticket to
+ * wake (its id). Finished work has no row.
  */
 export const outbox = distributedTable(
   'outbox',

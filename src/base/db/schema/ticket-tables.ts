@@ -19,6 +19,7 @@ import { mailboxes } from './mailbox-tables'
 import { memberships } from './member-tables'
 import { organizations, root } from './organization-tables'
 import { customFields, distributedTable, isOneOf, reference, tenant } from './table-parts'
+import { MESSAGE_SORTS, messageKey } from './ticket-order'
 import { ACTOR_TYPES, RETENTION_STATUSES, TICKET_PRIORITIES, TICKET_STATUSES } from './word-lists'
 
 export const tickets = distributedTable(
@@ -44,6 +45,16 @@ export const tickets = distributedTable(
     status_before_merge: text({ enum: TICKET_STATUSES }),
     /** The ticket whose messages it was opened with. */
     split_from_id: uuid(),
+    parent_id: uuid(),
+    /** Set while it is pending until then, and kept below a merge. A row of the outbox wakes it. */
+    snoozed_until: instant(),
+    /** The newest public message. Writers keep these four (`desk/turn/turn.ts`). */
+    last_message_id: uuid(),
+    /** The first public message of the customer's side since the team's last, without automatic replies. */
+    waiting_message_id: uuid(),
+    /** Public messages, and all files; null in rows of releases without them, until a job has counted them. */
+    message_count: integer(),
+    attachment_count: integer(),
     /** As of a company. */
     external_id: text(),
     ...customFields(),
@@ -72,13 +83,29 @@ export const tickets = distributedTable(
       index('tickets_company').on(table.organization_id, table.company_id, table.id).where(live),
       index('tickets_updated').on(table.organization_id, table.updated_at, table.id).where(live),
       index('tickets_priority').on(table.organization_id, sql`ticket_rank(${table.priority})`, table.id).where(live),
+      ...MESSAGE_SORTS.map(({ sort, direction }) =>
+        index(`tickets_${sort}_${direction}`)
+          .on(table.organization_id, sql.raw(messageKey(sort, direction)), table.id)
+          .where(live),
+      ),
+      // For what is unread.
+      index('tickets_assignee_news')
+        .on(table.organization_id, table.assignee_id, table.last_message_id, table.id)
+        .where(live),
+      index('tickets_mailbox').on(table.organization_id, table.mailbox_id, table.id).where(live),
       index('tickets_merged')
         .on(table.organization_id, table.merged_into_id, table.id)
         .where(sql`${table.merged_into_id} is not null`),
+      index('tickets_parent').on(table.organization_id, table.parent_id, table.id).where(sql`parent_id is not null`),
+      index('tickets_snoozed').on(table.organization_id, table.id).where(sql`snoozed_until is not null`),
       // For retention: it counts tickets of one status by age, and reads no rows.
       index('tickets_resting')
         .on(table.organization_id, table.status, table.updated_at, table.id, table.company_id, table.erased_at)
         .where(sql`${live} and ${table.merged_into_id} is null and ${isOneOf(table.status, RETENTION_STATUSES)}`),
+      // For the job that counts the messages of older rows.
+      index('tickets_uncounted')
+        .on(table.organization_id, table.id)
+        .where(sql`${live} and ${table.message_count} is null`),
       index('tickets_deleted').on(table.deleted_at).where(sql`${table.deleted_at} is not null and purged_at is null`),
       reference('tickets_contact', [table.organization_id, table.contact_id], contacts),
       reference('tickets_company', [table.organization_id, table.company_id], companies),
@@ -157,6 +184,26 @@ export const viewers = distributedTable(
   ],
 )
 
+/** How far people have read a ticket (`desk/read-marks`). */
+export const read_marks = distributedTable(
+  'read_marks',
+  {
+    organization_id: uuid().notNull(),
+    ticket_id: uuid().notNull(),
+    user_id: uuid().notNull(),
+    /** The last message or note that is read, which may be elsewhere by now; null: none. */
+    message_id: uuid(),
+    marked_at: instant().notNull().default(sql`now()`),
+    /** Somebody else has written since, or messages of others came by a merge. Writers keep it for lists. */
+    unread: boolean().notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.ticket_id, table.user_id] }),
+    index('read_marks_person').on(table.organization_id, table.user_id, table.unread, table.ticket_id),
+    reference('read_marks_ticket', [table.organization_id, table.ticket_id], tickets, 'cascade'),
+  ],
+)
+
 /**
  * Things that imports brought (`operate/import`): which row the key of another system is here. A row stays when one
  * is deleted or erased here, so that the next import does not bring it back. Keys and contents are hashes.
@@ -225,54 +272,5 @@ export const activities = distributedTable(
     index('activities_ticket').on(table.organization_id, table.ticket_id, table.id),
     reference('activities_ticket', [table.organization_id, table.ticket_id], tickets, 'cascade'),
     check('activities_actor_type', isOneOf(table.actor_type, ACTOR_TYPES)),
-  ],
-)
-
-/** When an organization erases or deletes old tickets, and the labels of what is never removed. */
-export const retention = distributedTable(
-  'retention',
-  {
-    organization_id: uuid().notNull(),
-    /** `desk/retention/model.ts`. Labels and companies that are deleted stay named, and fit no ticket. */
-    rules: jsonb().notNull().default([]),
-    hold_label_ids: uuid().array().notNull().default(sql`'{}'`),
-    /** Rules wait for a day after it. */
-    changed_at: instant().notNull().default(sql`now()`),
-    applied_at: instant(),
-  },
-  (table) => [primaryKey({ columns: [table.organization_id] })],
-)
-
-/** Tickets that rules have erased, until their events are erased, too: the ids of all that belonged to them. */
-export const retention_erasures = distributedTable(
-  'retention_erasures',
-  { organization_id: uuid().notNull(), id: uuid().notNull(), ids: uuid().array().notNull() },
-  (table) => [primaryKey({ columns: [table.organization_id, table.id] })],
-)
-
-/** Saved filters of the ticket list. */
-export const views = distributedTable(
-  'views',
-  {
-    ...root(),
-    name: text().notNull(),
-    /** Query parameters of `GET /tickets`, as texts. */
-    filter: jsonb().$type<Record<string, string>>().notNull().default({}),
-    sort: text(),
-    shared: boolean().notNull().default(false),
-    /** Null: of an API key, or of a member who was removed. */
-    owner_id: uuid(),
-    created_at: createdAt(),
-    updated_at: updatedAt(),
-  },
-  (table) => [
-    primaryKey({ columns: [table.organization_id, table.id] }),
-    index('views_owner').on(table.organization_id, table.owner_id),
-    foreignKey({
-      name: 'views_owner_fk',
-      columns: [table.organization_id, table.owner_id],
-      foreignColumns: [memberships.organization_id, memberships.user_id],
-    }),
-    check('views_private_is_owned', sql`${table.shared} or ${table.owner_id} is not null`),
   ],
 )

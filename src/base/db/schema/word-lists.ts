@@ -1,4 +1,5 @@
 /** The word lists of columns: check constraints in the database have the same. */
+import type { Format } from '../../html/formats'
 
 export const ROLES = ['admin', 'agent'] as const
 /** People who become members by signing in at the provider: nobody, by the domain of the email, by the role claim. */
@@ -18,6 +19,8 @@ export const TALLY_KINDS = [
   'contacts_of_company',
 ] as const
 export const MESSAGE_DIRECTIONS = ['inbound', 'outbound'] as const
+/** Forms of a text: as typed, or HTML. */
+export const TEXT_FORMATS = ['text', 'html'] as const satisfies readonly Format[]
 /** How a message came: by mail, by the API, or from a customer's page. */
 export const MESSAGE_CHANNELS = ['email', 'api', 'portal'] as const
 /** The tickets that a customer's token shows: the contact's, or also those of its company. */
@@ -44,7 +47,7 @@ export const SPAM_JUDGES = [...MAIL_JUDGES, 'sender_rule', 'repeat'] as const
 export const SCANS = ['clean', 'infected', 'pending', 'skipped'] as const
 export const WEBHOOK_STATUSES = ['active', 'failed'] as const
 export const DELIVERY_STATUSES = ['pending', 'retrying', 'success', 'failed', 'cancelled'] as const
-export const OUTBOX_KINDS = ['webhook', 'email', 'inbound', 'letter'] as const
+export const OUTBOX_KINDS = ['webhook', 'email', 'inbound', 'letter', 'wake'] as const
 export const DEED_KINDS = [
   'merge contacts',
   'erase contact',

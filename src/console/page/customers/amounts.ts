@@ -10,3 +10,9 @@ export function money(amount: number, currency: string): string {
     return `${amount.toFixed(2)} ${currency}`
   }
 }
+
+/** The form of a CSV file that a spreadsheet program in this language opens as a table with numbers. */
+export function csvForm(): Record<string, string> {
+  const has_comma = new Intl.NumberFormat(locales()).format(1.5).includes(',')
+  return { bom: 'true', ...(has_comma && { delimiter: 'semicolon', decimal: 'comma' }) }
+}

@@ -7,6 +7,7 @@ import { download } from '../download'
 import { Doom, TypedDoom } from '../forms/doom'
 import { EditForm } from '../forms/edit-form'
 import type { Body, Find } from '../forms/spec'
+import { NewTicket } from '../inbox/new-ticket'
 import { go, hrefOf } from '../route'
 import { Action, Button } from '../ui/buttons'
 import { Dialog } from '../ui/dialogs'
@@ -20,11 +21,12 @@ type Props = View & { contact: ContactWithTickets; reload: () => Promise<void> }
 export function ContactActs(view: Props) {
   const { api, organization, contact } = view
   const { id, name } = contact
-  const [open, setOpen] = useState<'merge' | 'delete' | 'erase'>()
+  const [open, setOpen] = useState<'write' | 'merge' | 'delete' | 'erase'>()
   const close = () => setOpen(undefined)
   const leave = () => go(hrefOf(api.organization_id, ['contacts']))
   return (
     <>
+      <Button text={t('contact.write')} onClick={() => setOpen('write')} />
       <Button text={t('contact.merge')} onClick={() => setOpen('merge')} />
       {isAdmin(organization) && (
         <>
@@ -33,6 +35,7 @@ export function ContactActs(view: Props) {
         </>
       )}
       <Button text={t('act.delete')} onClick={() => setOpen('delete')} />
+      {open === 'write' && <NewTicket api={api} email={contact.email} onClose={close} />}
       {open === 'merge' && <Merge {...view} onClose={close} />}
       {open === 'delete' && (
         <Doom

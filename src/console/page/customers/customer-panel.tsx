@@ -3,49 +3,47 @@ import { Pencil } from 'lucide'
 import { useState } from 'preact/hooks'
 import type { ContactWithTickets } from '../../../desk/contacts/model'
 import type { Ticket } from '../../../desk/tickets/model'
-import { type Answer, query } from '../api'
+import type { Answer } from '../api'
 import { CustomList } from '../forms/custom-fields'
 import { EditForm } from '../forms/edit-form'
 import type { Body } from '../forms/spec'
-import { useLive } from '../live'
+import type { Included } from '../inbox/after-event'
 import { hrefOf } from '../route'
 import { Avatar } from '../ui/avatars'
 import { Button } from '../ui/buttons'
 import { Dialog } from '../ui/dialogs'
 import { StatusMark } from '../ui/marks'
 import { Time } from '../ui/measures'
-import { Waiting } from '../ui/placeholders'
-import { tell } from '../ui/toasts'
+import { attempt, tell } from '../ui/toasts'
 import type { View } from '../view-types'
 import { t } from '../words/catalogue'
 import { CompanyPart } from './company-part'
 import { ContactForm } from './contact-form'
 import { findContacts } from './find'
 
-const SELDOM_MS = 300_000
 const OTHERS = 5
 
-type Props = Pick<View, 'api'> & { ticket: Ticket; reload: () => Promise<void> }
-type Known = { contact: ContactWithTickets; etag: string | null; others: Ticket[] }
+type Props = Pick<View, 'api'> & { ticket: Ticket; included: Included; reload: () => Promise<void> }
 
-export function CustomerPanel({ api, ticket, reload }: Props) {
-  const id = ticket.contact?.id
+export function CustomerPanel({ included, ...props }: Props) {
+  const { api, ticket, reload } = props
+  const { contact, company } = included
   return (
     <section class="customer" aria-label={t('customer.title')}>
       <h2>{t('customer.title')}</h2>
-      {id ? (
-        <Person key={id} api={api} ticket={ticket} id={id} />
+      {contact ? (
+        <Person key={contact.id} api={api} contact={contact} others={included.other_tickets} reload={reload} />
       ) : (
         <NoContact api={api} ticket={ticket} reload={reload} />
       )}
-      {ticket.company && <CompanyPart key={ticket.company.id} api={api} {...ticket.company} />}
+      {company && <CompanyPart key={company.id} api={api} company={company} />}
       <TicketCustom api={api} ticket={ticket} reload={reload} />
     </section>
   )
 }
 
 /** Nobody can read who wrote, or the contact was deleted: somebody else is chosen. */
-function NoContact({ api, ticket, reload }: Props) {
+function NoContact({ api, ticket, reload }: Omit<Props, 'included'>) {
   const [is_open, setOpen] = useState(false)
   const close = () => setOpen(false)
   const save = async (body: Body) => {
@@ -72,24 +70,13 @@ function NoContact({ api, ticket, reload }: Props) {
   )
 }
 
-function Person({ api, ticket, id }: Omit<Props, 'reload'> & { id: string }) {
-  const [is_editing, setEditing] = useState(false)
-  const live = useLive<Known>(
-    `customer ${id}`,
-    async (_before, signal) => {
-      const list = `/tickets${query({ contact_id: id, per_page: OTHERS + 1 })}`
-      const [one, tickets]: [Answer<ContactWithTickets>, Answer<Ticket[]>] = await Promise.all([
-        api.get<ContactWithTickets>(`/contacts/${id}`, { signal }),
-        api.get<Ticket[]>(list, { signal }),
-      ])
-      return { contact: one.data, etag: one.etag, others: tickets.data }
-    },
-    SELDOM_MS,
-    ({ ids }, known) => ids.includes(id) || (known?.others.some((other) => ids.includes(other.id)) ?? false),
-  )
-  if (!live.value) return <Waiting error={live.error} />
-  const { contact, etag, others } = live.value
-  const href = hrefOf(api.organization_id, ['contacts', id])
+type PersonProps = Pick<Props, 'api' | 'reload'> & { contact: ContactWithTickets; others: Ticket[] }
+
+function Person({ api, contact, others, reload }: PersonProps) {
+  /** The contact as it is when its form is opened. */
+  const [edited, setEdited] = useState<Answer<ContactWithTickets>>()
+  const edit = () => attempt(async () => setEdited(await api.get<ContactWithTickets>(`/contacts/${contact.id}`)))
+  const href = hrefOf(api.organization_id, ['contacts', contact.id])
   return (
     <>
       <p class="line">
@@ -102,23 +89,18 @@ function Person({ api, ticket, id }: Omit<Props, 'reload'> & { id: string }) {
           kind="bare"
           icon={Pencil}
           label={t('act.edit_what', { name: contact.name })}
-          onClick={() => setEditing(true)}
+          onClick={() => void edit()}
         />
       </p>
       <PersonFacts contact={contact} />
-      <OtherTickets
-        api={api}
-        others={others.filter((other) => other.id !== ticket.id).slice(0, OTHERS)}
-        total={contact.total_tickets - 1}
-        href={href}
-      />
-      {is_editing && (
+      <OtherTickets api={api} others={others.slice(0, OTHERS)} total={contact.total_tickets - 1} href={href} />
+      {edited && (
         <ContactForm
           api={api}
-          contact={contact}
-          etag={etag}
-          onClose={() => setEditing(false)}
-          onSaved={() => void live.reload()}
+          contact={edited.data}
+          etag={edited.etag}
+          onClose={() => setEdited(undefined)}
+          onSaved={() => void reload()}
         />
       )}
     </>
@@ -186,7 +168,7 @@ function OtherTickets({ api, others, total, href }: OthersProps) {
 }
 
 /** The ticket's own fields. */
-function TicketCustom({ api, ticket, reload }: Props) {
+function TicketCustom({ api, ticket, reload }: Omit<Props, 'included'>) {
   const [is_editing, setEditing] = useState(false)
   const save = async (_body: Body, changes: Body) => {
     await api.patch(`/tickets/${ticket.id}`, changes)

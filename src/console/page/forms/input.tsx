@@ -1,12 +1,18 @@
 /** One field of a form, with its label, its hint and its fault. */
-import { useId, useState } from 'preact/hooks'
+import { useId, useRef, useState } from 'preact/hooks'
+import { Button } from '../ui/buttons'
 import { t } from '../words/catalogue'
 import { CustomFields } from './custom-fields'
 import { Pick } from './pick'
 import { Picks } from './picks'
-import type { Spec } from './spec'
+import type { Option, Spec } from './spec'
 
 type Props = { spec: Spec; value: unknown; fault: string | undefined }
+
+/** Tells if a field is a list of choices without groups. */
+function isPlain(spec: Spec): boolean {
+  return spec.kind === 'many' && !spec.options[0]?.group
+}
 
 /** A single field has a label; one of several parts is a group with a legend. */
 export function Input({ spec, value, fault }: Props) {
@@ -28,7 +34,7 @@ export function Input({ spec, value, fault }: Props) {
   )
   if (spec.kind === 'many' || spec.kind === 'picks' || spec.kind === 'custom') {
     return (
-      <fieldset class={spec.kind === 'many' ? 'field checks' : 'field'} aria-describedby={described}>
+      <fieldset class={isPlain(spec) ? 'field checks' : 'field'} aria-describedby={described}>
         <legend>{spec.label}</legend>
         <Group spec={spec} value={value} />
         {notes}
@@ -59,15 +65,39 @@ function Group({ spec, value }: GroupProps) {
   if (spec.kind === 'custom') return <CustomFields name={spec.name} value={(value ?? {}) as Record<string, never>} />
   const chosen = (value ?? []) as string[]
   if (spec.kind === 'picks') return <PicksField {...spec} value={chosen} />
+  const groups = [...Map.groupBy(spec.options, ({ group }) => group)]
   return (
     <>
-      {spec.options.map((one) => (
-        <label key={one.value} class="check">
-          <input type="checkbox" name={spec.name} value={one.value} defaultChecked={chosen.includes(one.value)} />
-          <span dir="auto">{one.text}</span>
-        </label>
+      {groups.map(([group, options]) => (
+        <Checks key={group} name={spec.name} group={group} options={options} chosen={chosen} />
       ))}
     </>
+  )
+}
+
+type ChecksProps = { name: string; group: string | undefined; options: Option[]; chosen: string[] }
+
+/** Choices of a group, with a button for all of them and one for none; without a name they are no group. */
+function Checks({ name, group, options, chosen }: ChecksProps) {
+  const place = useRef<HTMLFieldSetElement>(null)
+  const checks = options.map((one) => (
+    <label key={one.value} class="check">
+      <input type="checkbox" name={name} value={one.value} defaultChecked={chosen.includes(one.value)} />
+      <span dir="auto">{one.text}</span>
+    </label>
+  ))
+  if (!group) return <>{checks}</>
+  const choose = (is_chosen: boolean) => () => {
+    for (const box of place.current!.querySelectorAll('input')) box.checked = is_chosen
+    place.current!.dispatchEvent(new Event('change', { bubbles: true }))
+  }
+  return (
+    <fieldset class="group" ref={place}>
+      <legend>{group}</legend>
+      <Button kind="bare" text={t('form.all')} label={t('form.all_of', { group })} onClick={choose(true)} />
+      <Button kind="bare" text={t('form.none')} label={t('form.none_of', { group })} onClick={choose(false)} />
+      <div class="checks">{checks}</div>
+    </fieldset>
   )
 }
 

@@ -1,6 +1,12 @@
 /** The questions of a form, and how the typed values become the body of a request. */
 
-export type Option = { value: string; text: string; disabled?: boolean }
+export type Option = {
+  value: string
+  text: string
+  disabled?: boolean
+  /** Those of a group stand together below its name, and are chosen together. */
+  group?: string
+}
 
 /** Finds things by words. */
 export type Find = (words: string) => Promise<Option[]>

@@ -1,17 +1,19 @@
 /** Changes tickets together, and takes that back. */
 import type { BulkResult, Ticket, TicketChanges } from '../../../desk/tickets/model'
 import type { Api } from '../api'
+import { learn } from '../events'
 import { refusalText } from '../words/catalogue'
-import { isUnread, lookAfterChange, unlook } from './looked'
 
-export type BulkChanges = Pick<TicketChanges, 'status' | 'priority' | 'assignee_id'> & { add_label_ids?: string[] }
+export type BulkChanges = Pick<TicketChanges, 'status' | 'priority' | 'assignee_id' | 'custom'> & {
+  add_label_ids?: string[]
+  label_ids?: string[]
+}
 
 /**
- * Changes the tickets. @returns what takes it back: each ticket gets what it had, and is unread if it was
+ * Changes the tickets. @returns what takes it back: each ticket gets what it had
  * @throws the words for the person when some could not be changed, and Refusal
  */
 export async function changeTickets(api: Api, tickets: Ticket[], changes: BulkChanges): Promise<() => Promise<void>> {
-  const unread = tickets.filter(isUnread)
   await inBulk(api, tickets, changes)
   return async () => {
     for (const [before, group] of Map.groupBy(tickets, (ticket) => JSON.stringify(formerOf(ticket, changes)))) {
@@ -20,7 +22,6 @@ export async function changeTickets(api: Api, tickets: Ticket[], changes: BulkCh
       if (former.status) await inBulk(api, group, { status: 'open' })
       await inBulk(api, group, former)
     }
-    unlook(unread)
   }
 }
 
@@ -29,14 +30,23 @@ function formerOf(ticket: Ticket, changes: BulkChanges) {
     ...(changes.status && { status: ticket.status }),
     ...(changes.priority && { priority: ticket.priority }),
     ...(changes.assignee_id !== undefined && { assignee_id: ticket.assignee?.id ?? null }),
+    ...(changes.custom && { custom: formerCustom(ticket.custom, changes.custom) }),
     ...(changes.add_label_ids && { label_ids: ticket.labels.map(({ id }) => id) }),
   }
 }
 
-async function inBulk(api: Api, tickets: Ticket[], changes: object): Promise<void> {
+function formerCustom(before: Ticket['custom'], changes: object): Ticket['custom'] {
+  return Object.fromEntries(Object.keys(changes).map((name) => [name, before[name] ?? null])) as Ticket['custom']
+}
+
+async function inBulk(api: Api, tickets: Ticket[], changes: BulkChanges): Promise<void> {
   const { data } = await api.post<BulkResult['data']>('/tickets/bulk', { ids: tickets.map(({ id }) => id), changes })
   const done = new Set(data.flatMap(({ id, result }) => (result === 'changed' ? [id] : [])))
-  lookAfterChange(tickets.filter(({ id }) => done.has(id)))
+  const { status, priority } = changes
+  for (const ticket of tickets) {
+    const now = { ...ticket, ...(status && { status }), ...(priority && { priority }) }
+    if (done.has(ticket.id)) learn('ticket.updated', now)
+  }
   const failed = data.filter(({ error }) => error)
   if (failed.length > 0)
     throw failed.map(({ id, code, error }) => `${code ?? id}: ${refusalText(error!.code, error!.message)}`).join('; ')

@@ -1,8 +1,9 @@
 /** The choices for a ticket. */
 import type { Ticket } from '../../../desk/tickets/model'
 import type { Me } from '../../../people/auth/model'
+import type { Api } from '../api'
+import { useNames } from '../names'
 import type { Option } from '../ui/combobox'
-import type { Names } from '../view-types'
 import { t } from '../words/catalogue'
 
 export const STATUSES = ['open', 'pending', 'resolved', 'closed'] as const
@@ -17,8 +18,10 @@ export const NEXT: Record<Ticket['status'], readonly Ticket['status'][]> = {
 }
 
 /** Lists who may be assigned: the person first, then nobody, then the others. @param now who is assigned */
-export function peopleOptions(names: Names, me: Me, now: Ticket['assignee'] | undefined): Option[] {
-  const others = names.users.filter(({ id, active }) => active && id !== me.id)
+export function usePeople(api: Api, me: Me, now: Ticket['assignee'] | undefined): Option[] | undefined {
+  const users = useNames(api, 'users')
+  if (!users) return undefined
+  const others = users.filter(({ id, active }) => active && id !== me.id)
   const left = now && now.id !== me.id && !others.some(({ id }) => id === now.id) ? [now] : []
   return [
     { value: me.id, text: t('ticket.me', { name: me.name }), is_chosen: now?.id === me.id },

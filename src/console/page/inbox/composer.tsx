@@ -15,62 +15,104 @@ import type { TextHandle } from './editing'
 import { takeBack } from './held-back'
 import { ChosenMacro, useMacro } from './macros'
 import { Recipients } from './recipients'
-import { missedOf, type NextStatus, useSend, WhatCame } from './sending'
+import { statusOf, useSendDefault, WAYS, type Way } from './send-default'
+import { missedOf, reopened, useSend, WhatCame } from './sending'
 import { TextField } from './text-field'
 import { AttachButton, Files, useUpload } from './uploads'
 import type { Writing } from './writing'
 import { writingOf } from './writings'
+import type { Written } from './written'
 
 /** Answers are followed by the next ticket, unless the person wants to stay. It holds until the page is left. */
 let goes_on = true
 
-export function Composer(props: ComposerProps) {
+/** All that is known of what is written, and what can be done with it. */
+function useComposer(props: ComposerProps) {
   const { api, ticket } = props
   const kinds = [writingOf(api, ticket.id, false), writingOf(api, ticket.id, true)] as const
   const { is_note, choose, field } = useKind(kinds[0].isEmpty && !kinds[1].isEmpty)
   const writing = kinds[is_note ? 1 : 0]
   const written = useCell(writing.cell)
-  const drafts = useDrafts(props, kinds)
-  const sending = useSend(props, writing, is_note, () => goes_on)
+  const [way, setWay] = useSendDefault(props.me.id)
+  const sending = useSend(props, writing, { is_note, goesOn: () => goes_on, field })
   const upload = useUpload(api, writing, ticket.messages)
-  const is_locked = sending.is_sending || sending.is_held
-  const is_off = writing.isEmpty || written.other !== undefined || upload.is_busy || is_locked
-  const macro = useMacro(props, kinds, choose, sending.sendAtOnce)
-  const send = (status?: NextStatus) => void (is_off || attempt(() => sending.send(status)))
-  useActs([
-    { text: t('composer.reply'), icon: MessageSquareReply, keys: 'r', run: () => choose(false) },
-    { text: t('composer.note'), icon: StickyNote, keys: 'n', run: () => choose(true) },
-  ])
+  const is_locked = sending.is_sending || sending.is_held || written.is_leaving === true
+  const fault = limitFault(written)
+  const is_off = writing.isEmpty || written.other !== undefined || upload.is_busy || is_locked || fault !== undefined
+  const macro = useMacro(props, kinds, choose, sending.send)
+  const sendBy = (by: Way) => sending.send({ status: is_note ? undefined : statusOf(by, ticket) })
+  const back = useCell(reopened)
+  useLayoutEffect(() => {
+    if (back?.writing !== kinds[0]) return
+    choose(false)
+    field.current?.focus(back.cursor)
+    reopened.value = undefined
+  }, [back])
+  const sendUsually = (by = way) => void (is_off || attempt(() => sendBy(by)))
+  const buttons = { is_held: sending.is_held, send: sendBy, is_note, ticket, writing, is_off, way, setWay }
+  return {
+    kinds,
+    is_note,
+    choose,
+    field,
+    writing,
+    written,
+    sending,
+    upload,
+    is_locked,
+    fault,
+    macro,
+    sendUsually,
+    buttons,
+  }
+}
+
+export function Composer(props: ComposerProps) {
+  const { api, ticket } = props
+  const composer = useComposer(props)
+  const { kinds, is_note, choose, field, writing, written, sending, upload, is_locked, macro } = composer
+  const offers = useDrafts(props, kinds)
+  useActs(
+    [
+      { text: t('composer.reply'), icon: MessageSquareReply, keys: 'r', run: () => choose(false) },
+      { text: t('composer.note'), icon: StickyNote, keys: 'n', run: () => choose(true) },
+    ],
+    t('composer.write'),
+  )
   return (
     <>
-      <Offers {...props} offers={drafts.offers} reload={drafts.reload} kinds={kinds} choose={choose} />
+      <Offers {...props} offers={offers} kinds={kinds} choose={choose} />
       <section class={is_note ? 'composer is-note' : 'composer'} aria-label={t('composer.write')}>
-        <div class="line">
-          <Kinds is_note={is_note} choose={choose} has_draft={[!kinds[0].isEmpty, !kinds[1].isEmpty]} />
-          {!is_note && <Recipients {...props} writing={writing} is_off={is_locked} />}
-        </div>
+        <Kinds is_note={is_note} choose={choose} has_draft={[!kinds[0].isEmpty, !kinds[1].isEmpty]} />
+        {!is_note && <Recipients {...props} writing={writing} is_off={is_locked} />}
         <TextField
           key={String(is_note)}
           handle={field}
           label={t(is_note ? 'composer.note_label' : 'composer.reply')}
-          placeholder={hintOf(is_note, ticket)}
+          placeholder={hintOf(is_note, props)}
           value={written.text}
+          format={written.format}
           is_off={is_locked}
-          write={(text) => writing.write({ text }, ticket.messages)}
-          send={send}
+          write={(text, format) => writing.write({ text, format }, ticket.messages)}
+          send={composer.sendUsually}
           uploadImage={upload.image}
           attach={upload.files}
-          macros={props.names.macros}
+          api={api}
           chooseMacro={macro.begin}
           tools={<AttachButton upload={upload} is_off={is_locked} />}
         />
         <Files writing={writing} messages={ticket.messages} is_off={is_locked} />
-        <ChosenMacro {...macro} names={props.names} is_off={upload.is_busy || is_locked} />
-        <Foot {...sending} is_note={is_note} ticket={ticket} writing={writing} is_off={is_off} />
+        <ChosenMacro {...macro} api={api} is_off={upload.is_busy || is_locked} />
+        {composer.fault && (
+          <p class="fault" role="alert">
+            {composer.fault}
+          </p>
+        )}
+        <Foot {...composer.buttons} />
         {sending.missed && (
           <WhatCame
             missed={sending.missed}
-            send={() => sending.send(sending.missed!.status)}
+            send={() => sending.send(sending.missed!.after)}
             onClose={() => sending.setMissed(undefined)}
           />
         )}
@@ -96,8 +138,19 @@ function useKind(begins_with_note: boolean) {
   return { is_note, choose, field }
 }
 
-function hintOf(is_note: boolean, { contact }: ComposerProps['ticket']): string {
-  return is_note ? t('composer.note_hint') : t('composer.reply_to', { email: contact?.email ?? t('ticket.nobody') })
+function hintOf(is_note: boolean, { included }: ComposerProps): string {
+  const [to] = included.recipients.to
+  return is_note ? t('composer.note_hint') : t('composer.reply_to', { email: to?.email ?? t('ticket.nobody') })
+}
+
+/** As much as the service takes. */
+const MOST_CHARACTERS = 1_000_000
+const MOST_FILES = 50
+
+/** Why what is written cannot be sent, before it is tried. */
+function limitFault({ text, files }: Written): string | undefined {
+  if (text.length > MOST_CHARACTERS) return t('composer.too_long', { count: MOST_CHARACTERS })
+  return files.length > MOST_FILES ? t('composer.too_many_files', { count: MOST_FILES }) : undefined
 }
 
 type FootProps = SendButtonsProps & { writing: Writing; is_held: boolean }
@@ -129,26 +182,38 @@ function Held({ takeBack }: { takeBack: () => void }) {
 
 type SendButtonsProps = Pick<ComposerProps, 'ticket'> & {
   is_note: boolean
-  send: (status?: NextStatus) => Promise<unknown>
+  send: (way: Way) => Promise<unknown>
   is_off: boolean
+  /** The usual way of the person. */
+  way: Way
+  setWay: (way: Way) => void
 }
 
-function SendButtons({ is_note, ticket, send, is_off }: SendButtonsProps) {
+const SEND_WORDS = {
+  open: 'composer.send',
+  pending: 'composer.send_pending',
+  resolved: 'composer.send_resolved',
+} as const
+
+function SendButtons({ is_note, ticket, send, is_off, way, setWay }: SendButtonsProps) {
   const [stays, setStays] = useState(!goes_on)
-  const is_active = ticket.status === 'open' || ticket.status === 'pending'
+  const others = WAYS.filter((one) => one === 'open' || statusOf(one, ticket))
+  const usual = others.includes(way) ? way : 'open'
+  const second = others.toReversed().find((one) => one !== usual)
+  const textOf = (one: Way) => t(one === 'open' && usual !== 'open' ? 'composer.send_open' : SEND_WORDS[one])
   const toggle = () => {
     goes_on = stays
     setStays(!stays)
   }
-  useActs([{ text: t(stays ? 'composer.go_on' : 'composer.stay'), run: toggle }])
+  useActs([{ text: t(stays ? 'composer.go_on' : 'composer.stay'), run: toggle }], t('composer.write'))
   return (
     <p class="buttons">
-      <Action kind="main" icon={is_note ? undefined : Send} run={() => send()} disabled={is_off}>
-        {t(is_note ? 'composer.add_note' : 'composer.send')}
+      <Action kind="main" icon={is_note ? undefined : Send} run={() => send(usual)} disabled={is_off}>
+        {is_note ? t('composer.add_note') : textOf(usual)}
       </Action>
-      {!is_note && is_active && (
-        <Action run={() => send('resolved')} disabled={is_off}>
-          {t('composer.send_resolved')}
+      {!is_note && second && (
+        <Action run={() => send(second)} disabled={is_off}>
+          {textOf(second)}
         </Action>
       )}
       {!is_note && (
@@ -156,11 +221,17 @@ function SendButtons({ is_note, ticket, send, is_off }: SendButtonsProps) {
           label={t('composer.more')}
           button={<Icon of={ChevronDown} />}
           items={[
-            ...(ticket.status === 'open' && !is_off
-              ? [{ text: t('composer.send_pending'), icon: STATUS_ICONS.pending, run: () => send('pending') }]
-              : []),
+            ...others
+              .filter((one) => !is_off && one !== usual && one !== second)
+              .map((one) => ({ text: textOf(one), icon: STATUS_ICONS[one], run: () => send(one) })),
             { text: t('composer.then_next'), icon: ListVideo, is_chosen: !stays, run: toggle },
             { text: t('composer.then_stay'), icon: Pin, is_chosen: stays, run: toggle },
+            ...WAYS.map((one) => ({
+              text: t(`composer.usual_${one}`),
+              icon: STATUS_ICONS[one],
+              is_chosen: one === way,
+              run: () => setWay(one),
+            })),
           ]}
         />
       )}

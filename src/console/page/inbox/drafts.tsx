@@ -1,9 +1,8 @@
 /** Drafts of a ticket: how the one in the composer is kept, and those that are offered to the person. */
+import { useLayoutEffect } from 'preact/hooks'
 import type { Draft } from '../../../desk/drafts/model'
 import type { Message } from '../../../desk/messages/model'
 import { useCell } from '../cell'
-import { noticing, type Told } from '../events'
-import { RARELY_MS, useLive } from '../live'
 import { Action, Button } from '../ui/buttons'
 import { Dot } from '../ui/marks'
 import { Time } from '../ui/measures'
@@ -13,53 +12,28 @@ import { t } from '../words/catalogue'
 import { MessageFrame } from './message-frame'
 import type { Writing } from './writing'
 
-/** Drafts have no events. Without notices they are read so often. */
-const EVERY_MS = 60_000
-/** Events that move drafts to another ticket. */
-const MOVING = ['ticket.merged', 'ticket.unmerged', 'ticket.split']
-
 /** The drafts of the reply and of the note. */
 type Kinds = readonly [Writing, Writing]
 
-/** Reads the drafts of a ticket, and puts the person's own into the composer. */
-export function useDrafts({ api, me, ticket }: ComposerProps, kinds: Kinds) {
-  const isAbout = ({ type, ids, ticket_id, by }: Told, drafts: Draft[] = []) => {
-    if (type === 'notices' || (MOVING.includes(type) && ids.includes(ticket.id))) return true
-    // A message makes drafts stale.
-    if (type === 'message.created') return drafts.length > 0 && ids.includes(ticket.id)
-    const is_of_page = by === me.id && kinds.some((writing) => writing.isFresh)
-    return type === 'draft' && ticket_id === ticket.id && !is_of_page
-  }
-  const live = useLive<Draft[]>(
-    `drafts ${ticket.id}`,
-    async (_before, signal) => {
-      const turns = kinds.map(({ turn }) => turn)
-      const { data } = await api.get<Draft[]>(`/drafts?ticket_id=${ticket.id}&per_page=100`, { signal })
-      for (const [place, writing] of kinds.entries()) {
-        if (!writing.take(data, me.id, turns[place]!, ticket.messages)) tell(t('draft.gone'))
-      }
-      return data
-    },
-    () => (noticing.value ? RARELY_MS : EVERY_MS),
-    isAbout,
-  )
+/** Puts the person's own drafts into the composer. @returns those of programs, which are offered */
+export function useDrafts({ me, ticket, included, turns }: ComposerProps, kinds: Kinds): Draft[] {
+  const { drafts } = included
+  // At once: what is typed next goes on with them.
+  useLayoutEffect(() => {
+    for (const [place, writing] of kinds.entries()) {
+      if (!writing.take(drafts, me.id, turns[place]!, ticket.messages)) tell(t('draft.gone'))
+    }
+  }, [drafts])
   const written = [useCell(kinds[0].cell), useCell(kinds[1].cell)]
   const taken = written.flatMap(({ kept, other }) => [kept?.id, other?.draft.id])
-  const offers = (live.value ?? []).filter(({ id, author, is_internal }) => {
+  return drafts.filter(({ id, author, is_internal }) => {
     // A merge may leave the person more than one.
     const is_surplus = author.id === me.id && written[is_internal ? 1 : 0]!.kept !== undefined
     return !taken.includes(id) && (author.type === 'api_key' || is_surplus)
   })
-  return { offers, reload: live.reload }
 }
 
-type OffersProps = ComposerProps & {
-  offers: Draft[]
-  /** Reads the drafts. */
-  reload: () => Promise<void>
-  kinds: Kinds
-  choose: (is_note: boolean) => void
-}
+type OffersProps = ComposerProps & { offers: Draft[]; kinds: Kinds; choose: (is_note: boolean) => void }
 
 /** Drafts that the person may use: those of programs. */
 export function Offers({ api, ticket, offers, reload, kinds, choose }: OffersProps) {

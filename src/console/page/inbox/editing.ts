@@ -1,9 +1,16 @@
 /** Types that the field of a message and its editor hand to each other. */
 import type { Format } from './formatting'
-import type { NextStatus } from './sending'
+import type { Words } from './text-format'
+
+/** Where the cursor stands, or what is selected: from one place to another. */
+export type Cursor = [from: number, to: number]
 
 /** The deeds on the field from outside. */
-export type TextHandle = { focus(): void }
+export type TextHandle = {
+  /** @param cursor where it is put; else it stays */
+  focus(cursor?: Cursor): void
+  cursor(): Cursor | undefined
+}
 
 /** The deeds of the editor while it is shown. */
 export type Editing = TextHandle & {
@@ -18,9 +25,10 @@ export type TextProps = {
   label: string
   placeholder: string
   value: string
+  format: Words['format']
   is_off: boolean
-  write: (text: string) => void
-  send: (status?: NextStatus) => void
+  write: (text: string, format: Words['format']) => void
+  send: (status?: 'resolved') => void
   /** Uploads an image of the text. @returns its address */
   uploadImage: (file: File) => Promise<string | undefined>
   attach: (files: Iterable<File>) => unknown

@@ -1,13 +1,15 @@
 /** Shown where no ticket is open: the way to real mail while there is no ticket, else the keys of the inbox. */
 import { MessagesSquare } from 'lucide'
 import { useRef } from 'preact/hooks'
-import type { Ticket, TicketListMeta } from '../../../desk/tickets/model'
+import type { TicketListMeta } from '../../../desk/tickets/model'
+import { useCell } from '../cell'
 import { lazy } from '../lazy'
 import { useLive } from '../live'
 import { hrefOf } from '../route'
 import { Empty } from '../ui/placeholders'
 import { isAdmin, type View } from '../view-types'
 import { t } from '../words/catalogue'
+import { shownTotal } from './use-tickets'
 
 /** With at most so many tickets an organization still finds its first steps here. */
 const FEW = 10
@@ -15,32 +17,34 @@ const FEW = 10
 const Steps = lazy(async () => (await import('../start/way-to-mail')).FirstSteps)
 
 export function FirstSteps(view: View) {
-  const { api, organization } = view
-  const tickets = useLive<number>(
-    `tickets at all ${api.organization_id}`,
-    async (before, signal) => {
-      if (before !== undefined && before > FEW) return before
-      return (await api.get<Ticket[], TicketListMeta>('/tickets?per_page=1', { signal })).meta.total ?? 0
-    },
-    undefined,
-    ({ type }) => type === 'ticket.created',
-  )
+  const shown = useCell(shownTotal)?.total
+  const is_admin = isAdmin(view.organization)
   // The first ticket is one of the steps: those after it stay in view.
-  const has_begun = useRef(false)
-  has_begun.current ||= isAdmin(organization) && tickets.value === 0
-  const is_new = has_begun.current
+  const asks = useRef(false)
+  asks.current ||= is_admin && shown === 0
   return (
     <section class="welcome" aria-label={t('start.welcome')}>
-      {is_new && (
-        <>
-          <h1>{t('start.welcome')}</h1>
-          <Steps {...view} />
-        </>
-      )}
-      {tickets.value !== undefined && !is_new && (
-        <Choose {...view} is_young={isAdmin(organization) && tickets.value <= FEW} />
-      )}
+      {asks.current && <First {...view} />}
+      {!asks.current && shown !== undefined && <Choose {...view} is_young={is_admin && shown <= FEW} />}
     </section>
+  )
+}
+
+/** The steps, if there was no ticket at all when it was first shown. */
+function First(view: View) {
+  const { api } = view
+  const tickets = useLive<number>(
+    `tickets at all ${api.organization_id}`,
+    async (before, signal) =>
+      before ?? (await api.get<unknown, TicketListMeta>('/tickets?per_page=1', { signal })).meta.total ?? 0,
+  )
+  if (tickets.value === undefined) return null
+  if (tickets.value > 0) return <Choose {...view} is_young={tickets.value <= FEW} />
+  return (
+    <>
+      <h1>{t('start.welcome')}</h1>
+      <Steps {...view} />
+    </>
   )
 }
 

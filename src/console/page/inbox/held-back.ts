@@ -8,24 +8,33 @@ import { tell, UNDO_MS } from '../ui/toasts'
 import { t } from '../words/catalogue'
 import type { Writing } from './writing'
 
-type Held = { send: () => Promise<void>; timer: ReturnType<typeof setTimeout>; hide: () => void }
+type Held = Answer & { timer: ReturnType<typeof setTimeout>; hide: () => void }
+
+type Answer = {
+  /** Says that it leaves soon. */
+  text: string
+  /** Sends it, and says what followed. */
+  send: () => Promise<void>
+  /** Shows it again, as its writer left it. */
+  reopen: () => void
+}
 
 /** By what was written. */
 export const outgoing = new Cell<ReadonlyMap<Writing, Held>>(new Map())
 
-/** Sends what is written in ten seconds. @param send sends it, and says what followed */
-export function holdBack(writing: Writing, ticket_code: string, send: () => Promise<void>): void {
-  const hide = tell(t('composer.leaves', { ticket: ticket_code }), {
+/** Sends what is written in ten seconds. */
+export function holdBack(writing: Writing, answer: Answer): void {
+  const hide = tell(answer.text, {
     undo: () => takeBack(writing),
     now: { text: t('composer.now'), run: () => sendNow(writing) },
   })
   const timer = setTimeout(() => void sendNow(writing), UNDO_MS)
-  outgoing.value = new Map(outgoing.value).set(writing, { send, timer, hide })
+  outgoing.value = new Map(outgoing.value).set(writing, { ...answer, timer, hide })
 }
 
-/** Keeps an answer from leaving: it is a draft again. */
+/** Keeps an answer from leaving: it is a draft again, and its writer goes on with it. */
 export function takeBack(writing: Writing): void {
-  release(writing)
+  release(writing)?.reopen()
 }
 
 /** Sends an answer that is held back. */
@@ -56,5 +65,5 @@ function release(writing: Writing): Held | undefined {
 
 // A message that the next person would send is not theirs.
 signIn.listen(() => {
-  if (signIn.value.state === 'none') for (const writing of outgoing.value.keys()) takeBack(writing)
+  if (signIn.value.state === 'none') for (const writing of outgoing.value.keys()) release(writing)
 })

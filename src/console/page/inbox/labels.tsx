@@ -5,11 +5,13 @@ import type { Label } from '../../../desk/labels/model'
 import type { TicketWithMessages } from '../../../desk/tickets/model'
 import type { Act } from '../acts'
 import type { Api } from '../api'
+import { useNames } from '../names'
+import type { Option } from '../ui/combobox'
 import { Dialog } from '../ui/dialogs'
 import { Field, Form } from '../ui/form-fields'
 import { Icon } from '../ui/icons'
 import { Picker } from '../ui/menus'
-import type { Change, Names } from '../view-types'
+import type { Change } from '../view-types'
 import { t } from '../words/catalogue'
 import { LabelChip } from './ticket-row'
 
@@ -25,9 +27,9 @@ const PALETTE = [
 ] as const
 const NEW = 'new'
 
-type Props = { api: Api; ticket: TicketWithMessages; names: Names; change: Change; act: Omit<Act, 'run'> }
+type Props = { api: Api; ticket: TicketWithMessages; change: Change; act: Omit<Act, 'run'> }
 
-export function Labels({ api, ticket, names, change, act }: Props) {
+export function Labels({ api, ticket, change, act }: Props) {
   /** The name that was typed of a new one, while it is made. */
   const [making, setMaking] = useState<string>()
   const ids = ticket.labels.map(({ id }) => id)
@@ -53,15 +55,7 @@ export function Labels({ api, ticket, names, change, act }: Props) {
         label={t('ticket.add_label')}
         button={<Icon of={Tag} />}
         act={act}
-        options={[
-          ...names.labels.map(({ id, name, color }) => ({
-            value: id,
-            text: name,
-            mark: <Colour color={color} />,
-            is_chosen: ids.includes(id),
-          })),
-          { value: NEW, text: t('ticket.new_label'), icon: Plus, stays: true },
-        ]}
+        useOptions={() => useLabels(api, ids)}
         onChoose={choose}
       />
       {making !== undefined && (
@@ -76,6 +70,16 @@ export function Labels({ api, ticket, names, change, act }: Props) {
       )}
     </div>
   )
+}
+
+function useLabels(api: Api, chosen: string[]): Option[] | undefined {
+  const labels = useNames(api, 'labels')?.map(({ id, name, color }) => ({
+    value: id,
+    text: name,
+    mark: <Colour color={color} />,
+    is_chosen: chosen.includes(id),
+  }))
+  return labels && [...labels, { value: NEW, text: t('ticket.new_label'), icon: Plus, stays: true }]
 }
 
 function Colour({ color }: { color: string }) {

@@ -2,13 +2,17 @@
 import { Zap } from 'lucide'
 import { useState } from 'preact/hooks'
 import type { Macro, MacroPreview } from '../../../desk/macros/model'
-import type { Message } from '../../../desk/messages/model'
+import type { Api } from '../api'
+import { readNames, useNames } from '../names'
 import { Action, Button } from '../ui/buttons'
+import type { Option } from '../ui/combobox'
 import { Icon } from '../ui/icons'
 import { Picker } from '../ui/menus'
 import { attempt, tell } from '../ui/toasts'
-import type { ComposerProps, Names } from '../view-types'
-import { refusalText, t } from '../words/catalogue'
+import type { ComposerProps } from '../view-types'
+import { t } from '../words/catalogue'
+import { changeTickets } from './change-tickets'
+import type { After } from './sending'
 import { joined } from './text-format'
 import type { Writing } from './writing'
 
@@ -16,71 +20,45 @@ import type { Writing } from './writing'
 type Chosen = { macro: Macro; preview: MacroPreview }
 
 /**
- * Puts the text of a macro into the composer, and does all of it.
- * @param send sends what is written; answers false when something has to be looked at first
+ * Puts the text of a macro into the composer, and does all of it: the text is sent as the person left it.
+ * @param send sends what is written, and makes changes; answers false when something has to be looked at first
  */
 export function useMacro(
-  { api, ticket, names, reload }: ComposerProps,
+  { api, ticket }: ComposerProps,
   kinds: readonly [Writing, Writing],
   choose: (is_note: boolean) => void,
-  send: () => Promise<boolean>,
+  send: (after: After) => Promise<boolean>,
 ) {
   const [chosen, setChosen] = useState<Chosen>()
   const begin = (id: string) =>
     attempt(async () => {
-      const macro = names.macros.find((one) => one.id === id)!
+      const macro = (await readNames(api, 'macros')).find((one) => one.id === id)!
       const { data: preview } = await api.post<MacroPreview>(`/macros/${id}/preview`, { ticket_id: ticket.id })
       setChosen({ macro, preview })
-      if (preview.body === null) return
+      const { body, format } = preview
+      if (body === null || format === null) return
       const writing = kinds[preview.is_internal ? 1 : 0]
       // The text typed before stays.
-      writing.write({ text: joined(writing.cell.value.text, preview.body) }, ticket.messages)
+      writing.write(joined(writing.cell.value, { text: body, format }), ticket.messages)
       choose(preview.is_internal)
     })
-  const makeChanges = async ({ changes }: MacroPreview) => {
-    if (Object.keys(changes).length === 0) return
-    const { data } = await api.post<Result[]>('/tickets/bulk', { ids: [ticket.id], changes })
-    const error = data[0]?.error
-    if (error) throw t('macro.not_changed', { fault: refusalText(error.code, error.message) })
-  }
-  const applyNow = () => api.post(`/macros/${chosen!.macro.id}/apply`, { ticket_id: ticket.id })
   const apply = async () => {
     const { macro, preview } = chosen!
-    const writing = kinds[preview.is_internal ? 1 : 0]
-    const { text, files, seen } = writing.cell.value
-    const is_its_own =
-      text === preview.body && files.length === 0 && ticket.messages.every(({ id }) => seen.includes(id))
-    if (preview.body === null) await applyNow()
-    else if (is_its_own) await insteadOf(writing, ticket.messages, applyNow)
-    else {
-      // The text is sent as the person left it.
-      if (!writing.isEmpty && !(await send())) return
-      await makeChanges(preview)
+    const { body, changes } = preview
+    if (body !== null) {
+      if (!(await send({ macro: { name: macro.name, changes } }))) return
+    } else {
+      const has_changes = Object.keys(changes).length > 0
+      const undo = has_changes ? await changeTickets(api, [ticket], changes) : undefined
+      tell(t('macro.done', { macro: macro.name }), undo && { undo })
     }
     setChosen(undefined)
-    tell(t('macro.done', { macro: macro.name }))
-    await reload()
   }
   return { chosen, begin, apply, drop: () => setChosen(undefined) }
 }
 
-/** Does what makes a draft needless; the text comes back when that fails. */
-async function insteadOf(writing: Writing, messages: Message[], run: () => Promise<unknown>): Promise<void> {
-  const { text } = writing.cell.value
-  writing.write({ text: '' }, messages)
-  try {
-    await writing.save()
-    await run()
-  } catch (error) {
-    writing.write({ text }, messages)
-    throw error
-  }
-}
-
-type Result = { error: { code: string; message: string } | null }
-
 type ChosenProps = {
-  names: Names
+  api: Api
   chosen: Chosen | undefined
   apply: () => Promise<void>
   drop: () => void
@@ -88,7 +66,8 @@ type ChosenProps = {
 }
 
 /** The changes of the chosen macro; nothing when none is. */
-export function ChosenMacro({ names, chosen, apply, drop, is_off }: ChosenProps) {
+export function ChosenMacro({ api, chosen, apply, drop, is_off }: ChosenProps) {
+  const names = useChangedNames(api, chosen?.preview.changes)
   if (!chosen) return null
   return (
     <p class="kept">
@@ -104,24 +83,41 @@ export function ChosenMacro({ names, chosen, apply, drop, is_off }: ChosenProps)
   )
 }
 
-type ChoiceProps = { macros: Macro[]; choose: (id: string) => Promise<unknown>; is_off: boolean }
+type Named = { id: string; name: string }
 
-/** The choice of a macro; nothing when there is none. */
-export function MacroChoice({ macros, choose, is_off }: ChoiceProps) {
-  if (macros.length === 0) return null
+/** People and labels, if the changes name some. */
+function useChangedNames(api: Api, changes: MacroPreview['changes'] | undefined): { users: Named[]; labels: Named[] } {
+  const users = useNames(api, 'users', !!changes?.assignee_id)
+  const labels = useNames(api, 'labels', !!changes?.add_label_ids?.length)
+  return { users: users ?? [], labels: labels ?? [] }
+}
+
+type ChoiceProps = { api: Api; choose: (id: string) => Promise<unknown>; is_off: boolean }
+
+/** The choice of a macro; nothing when it is known that there is none. */
+export function MacroChoice({ api, choose, is_off }: ChoiceProps) {
+  if (useNames(api, 'macros', false)?.length === 0) return null
   return (
     <Picker
       label={t('macro.choose')}
       button={<Icon of={Zap} />}
-      act={{ text: t('macro.choose'), icon: Zap, keys: 'i' }}
-      options={macros.map(({ id, name }) => ({ value: id, text: name }))}
+      act={{ text: t('macro.choose'), icon: Zap, keys: 'i', group: t('composer.write') }}
+      useOptions={() => useMacros(api)}
       onChoose={choose}
       disabled={is_off}
     />
   )
 }
 
-function previewWords({ body, is_internal, changes }: MacroPreview, names: Names): string[] {
+/** The macros as options. */
+export function useMacros(api: Api): Option[] | undefined {
+  return useNames(api, 'macros')?.map(({ id, name, body }) => ({ value: id, text: name, hint: body?.slice(0, 40) }))
+}
+
+function previewWords(
+  { body, is_internal, changes }: MacroPreview,
+  names: ReturnType<typeof useChangedNames>,
+): string[] {
   const { status, priority, assignee_id, add_label_ids = [], custom = {} } = changes
   const person = names.users.find(({ id }) => id === assignee_id)
   const labels = add_label_ids.map(

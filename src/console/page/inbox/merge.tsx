@@ -11,7 +11,6 @@ import { StatusMark } from '../ui/marks'
 import { tell } from '../ui/toasts'
 import type { View } from '../view-types'
 import { rich, t } from '../words/catalogue'
-import { lookAfterChange } from './looked'
 
 /** So many tickets of the contact are proposed. */
 const MOST_LIKELY = 5
@@ -23,7 +22,6 @@ export function Merge({ api, route, ticket, onClose }: MergeProps) {
   const [target, setTarget] = useState<Ticket>()
   const merge = async ({ id, code }: Ticket) => {
     await api.post<Ticket>(`/tickets/${id}/merge`, { source_ids: [ticket.id] })
-    lookAfterChange([ticket])
     tell(t('merge.merged', { source: ticket.code, target: code }))
     onClose()
     go(hrefOf(api.organization_id, ['tickets', id], route.query))

@@ -27,6 +27,9 @@ const MOST_PX = 6000
 
 const LEAST_ZOOM = 0.6
 
+const BLOCKED =
+  'display: inline-block; max-width: 100%; overflow: hidden; vertical-align: middle; border-radius: 4px; font-size: 12px; background: #e4e7e9'
+
 type Prepared = {
   body: HTMLElement
   /** Styles of the elements of the body, in the order of the document. */
@@ -45,9 +48,12 @@ function prepare(html: string, shows_images: boolean): Prepared {
   for (const element of body.querySelectorAll(DROPPED)) element.remove()
   let waiting = 0
   const styles: string[] = []
-  for (const element of body.querySelectorAll<HTMLElement>('*')) {
-    if (element instanceof HTMLImageElement && !showImage(element, shows_images)) waiting++
-    else if (element instanceof HTMLAnchorElement) openBeside(element)
+  for (const found of body.querySelectorAll<HTMLElement>('*')) {
+    let element = found
+    if (element instanceof HTMLImageElement && !showImage(element, shows_images)) {
+      waiting++
+      element = placeOfImage(element)
+    } else if (element instanceof HTMLAnchorElement) openBeside(element)
     styles.push(takeStyle(element))
     for (const { name } of [...element.attributes]) {
       const is_kept = element instanceof HTMLImageElement ? name === 'src' : name === 'href'
@@ -55,7 +61,7 @@ function prepare(html: string, shows_images: boolean): Prepared {
     }
   }
   const is_plain = styles.every((style) => !COLOURED.test(style)) && !body.querySelector(COLOURING)
-  const is_text = styles.every((style) => style === '') && !body.querySelector(`:not(${TEXT})`)
+  const is_text = waiting === 0 && styles.every((style) => style === '') && !body.querySelector(`:not(${TEXT})`)
   return { body, styles, waiting, is_plain, is_text }
 }
 
@@ -85,6 +91,17 @@ function showImage(image: HTMLImageElement, shows_images: boolean): boolean {
   else if (shows_images) image.setAttribute('src', address)
   else return false
   return true
+}
+
+/** Puts an even place of its size instead of an image that is not shown: a browser would draw a broken one. */
+function placeOfImage(image: HTMLImageElement): HTMLElement {
+  const place = image.ownerDocument.createElement('span')
+  place.textContent = image.alt
+  const [width, height] = ['width', 'height'].map((name) => Number.parseInt(image.getAttribute(name) ?? '', 10))
+  const size = [width && `width: ${width}px`, height && `height: ${height}px`].filter(Boolean).join('; ')
+  place.dataset.style = `${BLOCKED}; ${size}`
+  image.replaceWith(place)
+  return place
 }
 
 function openBeside(link: HTMLAnchorElement): void {
@@ -171,9 +188,8 @@ function Frame({ prepared, title, shows_images }: FrameProps) {
   const place = useRef<HTMLDivElement>(null)
   useLayoutEffect(() => {
     let observer: ResizeObserver | undefined
-    const frame = putFrame(place.current!, shows_images, (frame, document) => {
+    const frame = putFrame(place.current!, title, shows_images, (frame, document) => {
       frame.classList.toggle('is-plain', prepared.is_plain)
-      frame.title = title
       adopt(document, prepared)
       const measure = () => {
         fit(document)

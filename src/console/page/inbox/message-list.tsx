@@ -1,49 +1,47 @@
 /** The messages of a ticket, oldest first. Of a long conversation the last ones, and the others on demand. */
 import { Ellipsis, Paperclip } from 'lucide'
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import type { Attachment } from '../../../desk/attachments/model'
 import type { Message } from '../../../desk/messages/model'
 import type { TicketWithMessages } from '../../../desk/tickets/model'
 import { fileAddress } from '../api'
+import { learn } from '../events'
 import { Question } from '../ui/dialogs'
 import { Icon } from '../ui/icons'
 import { bytes } from '../ui/measures'
 import { tell } from '../ui/toasts'
 import type { View } from '../view-types'
 import { t } from '../words/catalogue'
+import { Finding, More, useFirstNew, usePart } from './conversation-part'
 import { MessageFrame } from './message-frame'
 import { MessageHead, type MessageProps } from './message-head'
 import { Split } from './splitting'
 
-/** Each message is a document of its own: hundreds of them at once would be slow. */
-const SHOWN = 30
-/** So many more at a time: they are put into the page in one task. */
-const MORE = 10
+/** Files that are shown small beside their name. */
+const PICTURE = /^image\/(png|jpeg|gif|webp|avif)$/
+const MOST_OF_PICTURE = 5_000_000
 
-export function Conversation(view: View & { ticket: TicketWithMessages; reload: () => Promise<void> }) {
-  const { api, ticket, reload } = view
+export function Conversation(view: View & { ticket: TicketWithMessages }) {
+  const { api, ticket } = view
   const [doomed, setDoomed] = useState<Message>()
   const [moved, setMoved] = useState<Message>()
-  const [most, setMost] = useState(SHOWN)
+  const place = useRef<HTMLOListElement>(null)
+  const part = usePart(ticket.messages, place)
+  const first_new = useFirstNew(ticket)
   const resend = async ({ id }: Message) => {
     const { data } = await api.post<Message>(`/tickets/${ticket.id}/messages/${id}/resend`)
+    learn('message.email_sent', { ...data, ticket })
     tell(data.email_status === 'sent' ? t('composer.sent') : t('message.not_yet', { fault: data.email_error ?? '' }))
-    await reload()
   }
-  const hidden = Math.max(0, ticket.messages.length - most)
   return (
     <>
-      <ol class="messages" aria-label={t('message.messages')}>
+      {part.words !== undefined && <Finding {...part} words={part.words} />}
+      <ol class="messages" aria-label={t('message.messages')} ref={place}>
         {ticket.messages.length === 0 && <li class="empty">{t('message.none')}</li>}
-        {hidden > 0 && (
-          <li>
-            <button type="button" class="quiet" onClick={() => setMost(most + MORE)}>
-              {t('message.earlier', { count: hidden })}
-            </button>
-          </li>
-        )}
-        {ticket.messages.slice(hidden).map((message) => (
+        {!part.begins && <More {...part} />}
+        {part.shown.map((message) => (
           <li key={message.id}>
+            {message.id === first_new && <p class="first-new">{t('message.new_from_here')}</p>}
             <OneMessage
               message={message}
               resend={() => resend(message)}
@@ -52,6 +50,7 @@ export function Conversation(view: View & { ticket: TicketWithMessages; reload: 
             />
           </li>
         ))}
+        {part.begins && <More {...part} />}
       </ol>
       {moved && (
         <Split
@@ -69,8 +68,8 @@ export function Conversation(view: View & { ticket: TicketWithMessages; reload: 
           run={async () => {
             await api.delete(`/tickets/${ticket.id}/messages/${doomed.id}`)
             setDoomed(undefined)
+            learn('message.deleted', { id: doomed.id, ticket })
             tell(t('message.deleted'))
-            await reload()
           }}
         >
           {t('message.delete_means')}
@@ -123,9 +122,13 @@ function Files({ attachments }: { attachments: Attachment[] }) {
   if (attachments.length === 0) return null
   return (
     <ul class="files" aria-label={t('message.attachments')}>
-      {attachments.map(({ id, filename, size, url, scan }) => (
+      {attachments.map(({ id, filename, content_type, size, url, scan }) => (
         <li key={id}>
-          <Icon of={Paperclip} />
+          {PICTURE.test(content_type) && size <= MOST_OF_PICTURE && (scan === null || scan === 'clean') ? (
+            <img class="thumbnail" src={fileAddress(url)} alt="" loading="lazy" />
+          ) : (
+            <Icon of={Paperclip} />
+          )}
           {/* The service hands out neither. */}
           {scan === 'infected' || scan === 'pending' ? (
             <span dir="auto">{filename}</span>

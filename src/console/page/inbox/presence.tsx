@@ -1,24 +1,23 @@
-/**
- * Shows who else has the ticket open. The service forgets after a minute who does not say so again. With notices one
- * who is alone says it once: who comes later is told of, and gets an answer.
- */
+/** Shows who else has the ticket open. The service forgets after a minute who does not say so again. */
 import { useEffect, useState } from 'preact/hooks'
 import type { TicketWithMessages } from '../../../desk/tickets/model'
 import type { Viewer } from '../../../desk/viewing/model'
 import { useCell } from '../cell'
 import { noticing } from '../events'
-import { RARELY_MS, useLive } from '../live'
+import { useLive } from '../live'
 import { Avatar } from '../ui/avatars'
 import type { View } from '../view-types'
 import { t } from '../words/catalogue'
+import type { Included } from './after-event'
+import { takeMark } from './read-mark'
 import { writingOf } from './writings'
 
+const OFTEN_MS = 45_000
 const EVERY_MS = 25_000
-const AMONG_OTHERS_MS = 45_000
 /** A person who only passes by says nothing: each person has a limit of requests. */
-const STAYS_MS = 1500
+const STAYS_MS = 3000
 
-export function Presence({ api, me, ticket }: View & { ticket: TicketWithMessages }) {
+export function Presence({ api, me, ticket, included }: View & { ticket: TicketWithMessages; included: Included }) {
   const path = `/tickets/${ticket.id}/viewing`
   const [reply, note] = [writingOf(api, ticket.id, false), writingOf(api, ticket.id, true)]
   useCell(reply.cell)
@@ -29,16 +28,25 @@ export function Presence({ api, me, ticket }: View & { ticket: TicketWithMessage
     const timer = setTimeout(() => setStays(true), STAYS_MS)
     return () => clearTimeout(timer)
   }, [])
-  const others = useLive<Viewer[]>(
+  const told = useLive<Viewer[] | undefined>(
     `${path} ${writing} ${stays}`,
-    async (_before, signal) => (stays ? (await api.put<Viewer[]>(path, { writing }, { signal })).data : []),
-    (others) => (!noticing.value ? EVERY_MS : others?.length ? AMONG_OTHERS_MS : RARELY_MS),
-    ({ type, ticket_id, by }) => type === 'notices' || (type === 'viewing' && ticket_id === ticket.id && by !== me.id),
+    async (_before, signal) => {
+      if (!stays) return undefined
+      const said = { writing, ...takeMark(ticket.id) }
+      return (await api.put<Viewer[]>(path, said, { signal })).data
+    },
+    () => (noticing.value ? OFTEN_MS : EVERY_MS),
+    (event, before) => {
+      if (event.type === 'notices') return stays
+      const users = event.type === 'viewing' && event.ticket_id === ticket.id ? event.users : undefined
+      return users?.filter(({ user }) => user.id !== me.id) ?? before
+    },
   )
   useEffect(() => (stays ? () => void api.delete(path).catch(() => {}) : undefined), [path, stays])
+  const others = told.value ?? included.viewing
   return (
     <span class="presence" role="status">
-      {(others.value ?? []).map(({ user, writing }) => (
+      {others.map(({ user, writing }) => (
         <span key={user.id} class={writing ? 'viewer is-writing' : 'viewer'}>
           <Avatar name={user.name} is_small />
           <span class={writing ? '' : 'unseen'}>

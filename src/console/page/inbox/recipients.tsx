@@ -1,51 +1,113 @@
-/** Shows who gets copies of the answer: the participants, unless others are named. */
+/** Shows the addresses of the answer, as the service tells them, and takes other copies instead. */
+import { X } from 'lucide'
+import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import type { Participant } from '../../../desk/participants/model'
 import { useCell } from '../cell'
-import { attempt } from '../ui/toasts'
+import { Button } from '../ui/buttons'
 import type { ComposerProps } from '../view-types'
 import { t } from '../words/catalogue'
 import type { Writing } from './writing'
 
-export function Recipients({ api, ticket, writing, is_off }: ComposerProps & { writing: Writing; is_off: boolean }) {
+/** As many copies as the service takes. */
+const MOST = 20
+/** An address, roughly: the service alone knows. */
+const ADDRESS = /^[^\s@,;<>]+@[^\s@,;<>]+\.[^\s@,;<>]+$/
+
+type Props = ComposerProps & { writing: Writing; is_off: boolean }
+type Addressee = { name: string | null; email: string; left_out?: true | undefined }
+
+export function Recipients({ ticket, included, writing, is_off }: Props) {
   const { cc } = useCell(writing.cell)
-  const [typed, setTyped] = useState<string>()
-  const begin = () =>
-    attempt(async () => {
-      const { data } = await api.get<Participant[]>(`/tickets/${ticket.id}/participants?per_page=100`)
-      const confirmed = data.filter(({ confirmed }) => confirmed).map(({ email }) => email)
-      setTyped((cc ?? confirmed).join(', '))
-    })
-  const take = (text: string) => {
-    setTyped(text)
-    writing.write({ cc: text.split(/[\s,;]+/).filter(Boolean) }, ticket.messages)
-  }
-  if (typed === undefined && !cc) {
-    return (
-      <button type="button" class="bare" disabled={is_off} onClick={() => void begin()}>
-        {t('composer.cc')}
-      </button>
-    )
+  const { from, to, cc: usual } = included.recipients
+  const copies: Addressee[] =
+    cc?.map((email) => usual.find((one) => one.email === email) ?? { name: null, email }) ?? usual
+  const put = (emails: string[] | null) => writing.write({ cc: emails }, ticket.messages)
+  return (
+    <div class="recipients">
+      <Line label={t('composer.from')}>
+        {from ? <Chip {...from} /> : <span class="fault">{t('composer.from_nobody')}</span>}
+      </Line>
+      <Line label={t('composer.to')}>
+        {to.map((one) => (
+          <Chip key={one.email} {...one} />
+        ))}
+        {to.length === 0 && <span class="fault">{t('composer.to_nobody')}</span>}
+      </Line>
+      <Line label={t('composer.cc')}>
+        {copies.map((one) => (
+          <Chip
+            key={one.email}
+            {...one}
+            remove={is_off ? undefined : () => put(copies.flatMap(({ email }) => (email === one.email ? [] : [email])))}
+          />
+        ))}
+        <Adding
+          is_off={is_off}
+          add={(emails) => {
+            const all = [...new Set([...copies.map(({ email }) => email), ...emails])]
+            if (all.length > MOST) return t('composer.cc_most', { count: MOST })
+            put(all)
+            return undefined
+          }}
+        />
+        {cc && !is_off && <Button kind="bare" text={t('composer.cc_participants')} onClick={() => put(null)} />}
+      </Line>
+    </div>
+  )
+}
+
+function Line({ label, children }: { label: string; children: ComponentChildren }) {
+  return (
+    <p class="line">
+      <span class="kind">{label}</span>
+      {children}
+    </p>
+  )
+}
+
+/** An address, with the name that belongs to it. */
+function Chip({ name, email, left_out, remove }: Addressee & { remove?: (() => void) | undefined }) {
+  return (
+    <span class="chip" title={name ? `${name} <${email}>` : email}>
+      <bdi class="cut">{email}</bdi>
+      {left_out && <small>{t('composer.left_out')}</small>}
+      {remove && <Button kind="bare" icon={X} label={t('composer.remove_cc', { email })} onClick={remove} />}
+    </span>
+  )
+}
+
+/** The field for more addresses. What is no address is said at it, and stays. @param add returns why it cannot be */
+function Adding({ is_off, add }: { is_off: boolean; add: (emails: string[]) => string | undefined }) {
+  const [typed, setTyped] = useState('')
+  const [fault, setFault] = useState<string>()
+  const take = () => {
+    const all = typed.split(/[\s,;]+/).filter(Boolean)
+    const wrong = all.find((one) => !ADDRESS.test(one))
+    const why = wrong ? t('composer.no_address', { email: wrong }) : all.length > 0 ? add(all) : undefined
+    setFault(why)
+    if (!why) setTyped('')
   }
   return (
-    <label class="copies">
-      <span>{t('composer.cc')}</span>
+    <>
       <input
-        value={typed ?? cc!.join(', ')}
+        aria-label={t('composer.cc')}
+        aria-invalid={fault ? 'true' : undefined}
+        value={typed}
         readOnly={is_off}
         placeholder={t('composer.cc_hint')}
-        onInput={(event) => take((event.target as HTMLInputElement).value)}
-      />
-      <button
-        type="button"
-        class="bare"
-        onClick={() => {
-          setTyped(undefined)
-          writing.write({ cc: null }, ticket.messages)
+        onInput={(event) => setTyped((event.target as HTMLInputElement).value)}
+        onBlur={take}
+        onKeyDown={(event) => {
+          if (!['Enter', ',', ';'].includes(event.key) || event.ctrlKey || event.metaKey || !typed.trim()) return
+          event.preventDefault()
+          take()
         }}
-      >
-        {t('composer.cc_participants')}
-      </button>
-    </label>
+      />
+      {fault && (
+        <small class="fault" role="alert">
+          {fault}
+        </small>
+      )}
+    </>
   )
 }

@@ -42,7 +42,7 @@ export function RichText({ label, placeholder, value, is_off, write, onReady }: 
   useEffect(() => {
     const made = makeEditor(box.current!, value, label, placeholder, (html) => {
       written.current = [html, ...written.current].slice(0, MOST_WRITTEN)
-      writing.current(html)
+      writing.current(html, 'html')
     })
     editor.current = made
     onReady(editingOf(made, () => setAsksLink(true)))
@@ -140,7 +140,11 @@ function editingOf(editor: Editor, askLink: () => void): Editing {
     link: () => (editor.isActive('link') ? chain().extendMarkRange('link').unsetLink().run() : askLink()),
   }
   return {
-    focus: () => void editor.commands.focus('end'),
+    focus: (cursor) =>
+      void (cursor
+        ? editor.chain().focus().setTextSelection({ from: cursor[0], to: cursor[1] }).run()
+        : editor.commands.focus('end')),
+    cursor: () => [editor.state.selection.from, editor.state.selection.to],
     run: (format) => void formats[format](),
     insertImage: (src) => void chain().setImage({ src }).run(),
     insertText: (text) => void chain().insertContent({ type: 'text', text }).run(),

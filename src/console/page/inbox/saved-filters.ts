@@ -1,12 +1,10 @@
 /** Turns the filter of a saved view into the words of the search field, and back. */
 import type { Contact } from '../../../desk/contacts/model'
 import { type Api, query } from '../api'
-import type { Names } from '../view-types'
 import { t } from '../words/catalogue'
-import { type Asked, readSearch } from './search-words'
+import { type Asked, type Choices, readSearch } from './search-words'
 
 type Filter = Record<string, string>
-export type Choices = Pick<Names, 'labels' | 'users'>
 
 /** The words of a search that name nobody. */
 const NOBODY = '00000000-0000-7000-8000-000000000000'

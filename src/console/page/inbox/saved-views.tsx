@@ -3,35 +3,40 @@ import { Plus } from 'lucide'
 import { useState } from 'preact/hooks'
 import type { View as SavedView } from '../../../desk/views/model'
 import { useActs } from '../acts'
+import { readNames } from '../names'
 import { go, hrefOf } from '../route'
 import { Button } from '../ui/buttons'
 import { Dialog, Question } from '../ui/dialogs'
 import { Field, Form } from '../ui/form-fields'
 import { Popover } from '../ui/menus'
 import { tell } from '../ui/toasts'
-import type { Names, View } from '../view-types'
+import type { View } from '../view-types'
 import { t } from '../words/catalogue'
+import { useOrder } from './list-order'
 import { filterOf } from './saved-filters'
 
-export type ViewsProps = View & { names: Names }
-
 /** Saves what the list shows now under a name. */
-export function SaveView({ api, route, names }: ViewsProps) {
+export function SaveView({ api, me, route }: View) {
+  const [order] = useOrder(me.id)
   const [is_open, setOpen] = useState(false)
   const save = async (form: FormData) => {
-    const { sort, search, view_id, ...filter } = Object.fromEntries(route.query)
-    const base = names.views.find(({ id }) => id === view_id)?.filter
+    const { sort = order, search, view_id, ...filter } = Object.fromEntries(route.query)
+    const [labels, users, views] = await Promise.all([
+      search ? readNames(api, 'labels') : [],
+      search ? readNames(api, 'users') : [],
+      readNames(api, 'views'),
+    ])
+    const base = views.find(({ id }) => id === view_id)?.filter
     const { data } = await api.post<SavedView>('/views', {
       name: form.get('name'),
       shared: form.get('shared') === 'on',
-      filter: { ...base, ...filter, ...(search && (await filterOf(api, [search], names))) },
-      ...(sort && { sort }),
+      filter: { ...base, ...filter, ...(search && (await filterOf(api, [search], { labels, users }))) },
+      sort,
     })
     setOpen(false)
-    await names.reload()
     go(hrefOf(api.organization_id, ['tickets'], new URLSearchParams({ view_id: data.id })))
   }
-  useActs([{ text: t('inbox.save_view'), icon: Plus, run: () => setOpen(true) }])
+  useActs([{ text: t('inbox.save_view'), icon: Plus, run: () => setOpen(true) }], t('frame.group_list'))
   return (
     <>
       <Button kind="bare" icon={Plus} text={t('inbox.save_view')} onClick={() => setOpen(true)} />
@@ -51,7 +56,7 @@ export function SaveView({ api, route, names }: ViewsProps) {
 }
 
 /** Removes a view, after a question. */
-export function Remove({ api, names, saved }: ViewsProps & { saved: SavedView }) {
+export function Remove({ api, saved }: View & { saved: SavedView }) {
   const [is_asking, setAsking] = useState(false)
   return (
     <>
@@ -78,7 +83,6 @@ export function Remove({ api, names, saved }: ViewsProps & { saved: SavedView })
             await api.delete(`/views/${saved.id}`)
             setAsking(false)
             tell(t('inbox.view_removed'))
-            await names.reload()
           }}
         >
           {t('inbox.remove_view_question', { view: saved.name })}

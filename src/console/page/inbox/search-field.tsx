@@ -13,7 +13,7 @@ export function SearchField({ value, onSearch, unknown }: Props) {
   const [words, setWords] = useState(value)
   const [is_focused, setFocused] = useState(false)
   const input = useRef<HTMLInputElement>(null)
-  useActs([{ text: t('inbox.search'), icon: SearchIcon, keys: '/', run: () => input.current?.focus() }])
+  useSearchKey(() => input.current?.focus())
   const add = (name: string) => {
     setWords(`${words.trimEnd()}${words.trim() ? ' ' : ''}${name}:`)
     input.current?.focus()
@@ -66,4 +66,8 @@ export function SearchField({ value, onSearch, unknown }: Props) {
       )}
     </search>
   )
+}
+
+function useSearchKey(run: () => void): void {
+  useActs([{ text: t('inbox.search'), icon: SearchIcon, keys: '/', run }], t('frame.group_list'))
 }

@@ -2,7 +2,11 @@
  * Reads a search with its filters as words, such as `from:carla label:"to do" before:2026-01-31 printer`. What is no
  * filter is searched for in subjects and messages.
  */
-import type { Names } from '../view-types'
+import type { Label } from '../../../desk/labels/model'
+import type { User } from '../../../people/users/model'
+
+/** Names that a search may have. */
+export type Choices = { labels: Label[]; users: User[] }
 
 /** A filter word as it was typed; `-` before it is no part of the language. */
 type Term = { name: string; value: string }
@@ -28,7 +32,7 @@ const TERM =
   /(?<=^|\s)(from|company|label|assignee|status|is|priority|before|after):("[^"]*"?|last (?:week|month|year)|\S+)/gi
 
 /** Reads what was typed. @param now_ms from when relative days count */
-export function readSearch(text: string, names: Pick<Names, 'labels' | 'users'>, now_ms = Date.now()): Asked {
+export function readSearch(text: string, names: Choices, now_ms = Date.now()): Asked {
   const terms: Term[] = []
   const words = text.replace(TERM, (_, name: string, value: string) => {
     terms.push({ name: name.toLowerCase(), value: value.replaceAll('"', '').trim() })
@@ -50,31 +54,15 @@ export function readSearch(text: string, names: Pick<Names, 'labels' | 'users'>,
 }
 
 /** @returns the parameter of the list and its value; undefined when the value names nothing */
-function readTerm(
-  name: string,
-  value: string,
-  names: Pick<Names, 'labels' | 'users'>,
-  now_ms: number,
-): [string, string] | undefined {
+function readTerm(name: string, value: string, names: Choices, now_ms: number): [string, string] | undefined {
   const low = value.toLowerCase()
   const found = (parameter: string, given: string | undefined) => given && ([parameter, given] as [string, string])
   if (!value) return undefined
   if (name === 'from' || name === 'company') return [name, value]
   if (name === 'label') return found('label_ids', begins(names.labels, low)) || undefined
-  if (name === 'priority')
-    return (
-      found(
-        'priority',
-        PRIORITIES.find((one) => one === low),
-      ) || undefined
-    )
-  if (name === 'status' || name === 'is')
-    return (
-      found(
-        'status',
-        STATUSES.find((one) => one === low),
-      ) || undefined
-    )
+  const several = (all: string[]) => (low.split(',').every((one) => all.includes(one)) ? low : undefined)
+  if (name === 'priority') return found('priority', several(PRIORITIES)) || undefined
+  if (name === 'status' || name === 'is') return found('status', several(STATUSES)) || undefined
   if (name === 'assignee') {
     return found('assignee_id', low === 'me' || low === 'none' ? low : begins(names.users, low)) || undefined
   }

@@ -1,23 +1,30 @@
 /** Sends what is written: ten seconds later, and not over somebody who has written since it was begun. */
+import type { RefObject } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Message } from '../../../desk/messages/model'
-import type { Ticket, TicketWithMessages } from '../../../desk/tickets/model'
+import type { TicketWithMessages } from '../../../desk/tickets/model'
 import { Refusal } from '../api'
-import { useCell } from '../cell'
+import { Cell, useCell } from '../cell'
+import { learn } from '../events'
 import { go, hrefOf } from '../route'
 import { Action, Button } from '../ui/buttons'
 import { Dialog } from '../ui/dialogs'
 import { attempt, tell } from '../ui/toasts'
 import type { ComposerProps } from '../view-types'
 import { t } from '../words/catalogue'
+import type { Cursor, TextHandle } from './editing'
 import { holdBack, outgoing } from './held-back'
-import { look } from './looked'
 import { nextAfter } from './neighbours'
-import type { Writing } from './writing'
+import type { SentChanges, Writing } from './writing'
 
 export type NextStatus = 'pending' | 'resolved'
+/** The changes of the ticket that follow an answer: a status, or those of a macro. */
+export type After = { status?: NextStatus | undefined; macro?: { name: string; changes: SentChanges } }
 /** The messages that came while an answer was written, and what was to happen with it. */
-type Missed = { messages: Message[]; status?: NextStatus }
+type Missed = { messages: Message[]; after: After }
+
+/** An answer that was taken back, and where its writer was in it. */
+export const reopened = new Cell<{ writing: Writing; cursor: Cursor | undefined } | undefined>(undefined)
 
 /** The messages since a draft was begun that its writer was not shown yet. */
 export function missedOf(writing: Writing, { messages }: TicketWithMessages): Message[] {
@@ -25,12 +32,75 @@ export function missedOf(writing: Writing, { messages }: TicketWithMessages): Me
   return writing.isEmpty ? [] : messages.filter(({ id }) => !seen.has(id))
 }
 
-/** @param goes_on whether the next ticket of the list follows an answer */
-export function useSend(props: ComposerProps, writing: Writing, is_note: boolean, goes_on: () => boolean) {
+type Ways = {
+  is_note: boolean
+  /** Tells if the next ticket of the list follows an answer. */
+  goesOn: () => boolean
+  field: RefObject<TextHandle | undefined>
+}
+
+export function useSend(props: ComposerProps, writing: Writing, { is_note, goesOn, field }: Ways) {
   const { api, ticket, route } = props
   const [missed, setMissed] = useState<Missed>()
   const [is_sending, setSending] = useState(false)
   const is_held = useCell(outgoing).has(writing)
+  const shows = useIsShown()
+  /** @returns true when something came that has to be looked at first */
+  const showMissed = (now: TicketWithMessages, after: After) => {
+    const messages = missedOf(writing, now)
+    if (is_note || messages.length === 0) return false
+    writing.see(now.messages)
+    setMissed({ messages, after })
+    return true
+  }
+  const deliver = async (after: After) => {
+    try {
+      await sendWritten(props, writing, after)
+      return true
+    } catch (error) {
+      if (!(error instanceof Refusal) || error.code !== 'DRAFT_STALE') throw error
+      const { data: now } = await api.get<TicketWithMessages>(`/tickets/${ticket.id}`)
+      if (shows.current && showMissed(now, after)) return false
+      throw new Refusal(412, error.code, t('composer.not_sent', { ticket: ticket.code }), {})
+    }
+  }
+  /** Sends at once. @returns false when something came that has to be looked at first */
+  const sendAtOnce = async (after: After) => {
+    if (showMissed(ticket, after)) return false
+    setSending(true)
+    try {
+      return await deliver(after)
+    } finally {
+      setSending(false)
+      setMissed(undefined)
+    }
+  }
+  /** Sends in ten seconds, unless something came just now, and goes on to the next ticket. */
+  const send = async (after: After = {}) => {
+    if (is_note) return sendAtOnce(after)
+    if (showMissed(ticket, after)) return false
+    setMissed(undefined)
+    const cursor = field.current?.cursor()
+    if (!(await writing.save())) throw writing.cell.value.fault ?? t('composer.unsaved')
+    const hrefTo = (id: string) => hrefOf(api.organization_id, ['tickets', id], route.query)
+    const told = { ticket: ticket.code, macro: after.macro?.name ?? '' }
+    holdBack(writing, {
+      text: t(after.macro ? 'macro.leaves' : 'composer.leaves', told),
+      send: async () => void (await attempt(() => deliver(after))),
+      reopen() {
+        go(hrefTo(ticket.id))
+        reopened.value = { writing, cursor }
+      },
+    })
+    const next = nextAfter(ticket.id)
+    if (goesOn()) go(next ? hrefTo(next.id) : hrefOf(api.organization_id, ['tickets'], route.query))
+    return true
+  }
+  return { send, is_sending, is_held, missed, setMissed }
+}
+
+/** Tells if the composer is still on the page. */
+function useIsShown(): RefObject<boolean> {
   const shows = useRef(true)
   useEffect(
     () => () => {
@@ -38,64 +108,20 @@ export function useSend(props: ComposerProps, writing: Writing, is_note: boolean
     },
     [],
   )
-  /** @returns true when something came that has to be looked at first */
-  const showMissed = (now: TicketWithMessages, status: NextStatus | undefined) => {
-    const messages = missedOf(writing, now)
-    if (is_note || messages.length === 0) return false
-    writing.see(now.messages)
-    setMissed({ messages, status })
-    return true
-  }
-  const deliver = async (status: NextStatus | undefined) => {
-    try {
-      await sendWritten(props, writing, status)
-      return true
-    } catch (error) {
-      if (!(error instanceof Refusal) || error.code !== 'DRAFT_STALE') throw error
-      const { data: now } = await api.get<TicketWithMessages>(`/tickets/${ticket.id}`)
-      if (shows.current && showMissed(now, status)) return false
-      throw new Refusal(412, error.code, t('composer.not_sent', { ticket: ticket.code }), {})
-    }
-  }
-  /** Sends at once. @returns false when something came that has to be looked at first */
-  const sendAtOnce = async (status?: NextStatus) => {
-    if (showMissed(ticket, status)) return false
-    setSending(true)
-    try {
-      return await deliver(status)
-    } finally {
-      setSending(false)
-      setMissed(undefined)
-    }
-  }
-  /** Sends in ten seconds, unless something came just now, and goes on to the next ticket. */
-  const send = async (status?: NextStatus) => {
-    if (is_note) return sendAtOnce(status)
-    if (showMissed(ticket, status)) return false
-    setMissed(undefined)
-    if (!(await writing.save())) throw writing.cell.value.fault ?? t('composer.unsaved')
-    const { data: now } = await api.get<TicketWithMessages>(`/tickets/${ticket.id}`)
-    if (showMissed(now, status)) {
-      await props.reload()
-      return false
-    }
-    holdBack(writing, ticket.code, async () => void (await attempt(() => deliver(status))))
-    const next = nextAfter(ticket.id)
-    if (goes_on()) go(hrefOf(api.organization_id, next ? ['tickets', next.id] : ['tickets'], route.query))
-    return true
-  }
-  return { send, sendAtOnce, is_sending, is_held, missed, setMissed }
+  return shows
 }
 
-/** Sends the draft, changes the status, and says what followed. */
-async function sendWritten({ api, ticket, reload }: ComposerProps, writing: Writing, status: NextStatus | undefined) {
-  const message = await writing.send()
+/** Sends the draft, changes the ticket, and says what followed. */
+async function sendWritten({ me, ticket }: ComposerProps, writing: Writing, { status, macro }: After) {
+  // A ticket of nobody is taken by an answer.
+  const takes = !writing.is_internal && ticket.assignee === null
+  const changes = { ...(takes && { assignee_id: me.id }), ...macro?.changes, ...(status && { status }) }
+  const message = await writing.send(changes)
+  learn('message.created', { ...message, ticket: { id: ticket.id } })
   const words = outcomeOf(message)
-  const changed = status && (await api.patch<Ticket>(`/tickets/${ticket.id}`, { status })).data
-  // The person may have gone on to another ticket: what is one's own is no news.
-  look({ id: ticket.id, updated_at: changed?.updated_at ?? message.created_at })
-  await reload()
-  tell(status ? t('composer.and_is', { words: words.replace(/\.\s*$/, ''), status: t(`status.${status}`) }) : words)
+  const now = changes.status
+  const and_is = now ? t('composer.and_is', { words: words.replace(/\.\s*$/, ''), status: t(`status.${now}`) }) : words
+  tell(macro ? `${t('macro.done', { macro: macro.name })} ${and_is}` : and_is)
 }
 
 function outcomeOf({ is_internal, email_status, email_error }: Message): string {

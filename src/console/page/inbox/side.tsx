@@ -1,34 +1,30 @@
 /** Beside the conversation: participants, time with the timer, and the timeline. */
 import { Play, Square, X } from 'lucide'
 import { useEffect, useState } from 'preact/hooks'
-import type { Participant } from '../../../desk/participants/model'
 import type { TicketWithMessages } from '../../../desk/tickets/model'
 import type { TicketTimeEntry, TimeEntry } from '../../../desk/time-entries/model'
-import type { Timer } from '../../../desk/timers/model'
 import { lazy } from '../lazy'
-import { useLive } from '../live'
 import { Action, Button } from '../ui/buttons'
 import { Field, Form } from '../ui/form-fields'
 import { day, duration } from '../ui/measures'
 import { tell } from '../ui/toasts'
 import type { View } from '../view-types'
 import { t } from '../words/catalogue'
+import type { Included } from './after-event'
 import { Timeline } from './timeline'
-
-const SELDOM_MS = 20_000
+import { useTimer } from './timer'
 
 /** The panel about the contact of the ticket. */
 export const CustomerPanel = lazy(async () => (await import('../customers/customer-panel')).CustomerPanel)
 
-type Props = View & { ticket: TicketWithMessages; reload: () => Promise<void> }
+type Props = View & { ticket: TicketWithMessages; included: Included; reload: () => Promise<void> }
 
 export function Side(props: Props) {
-  const { ticket } = props
   return (
     <aside class="side" aria-label={t('side.about')}>
       <CustomerPanel {...props} />
       <TimePart {...props} />
-      <Participants key={`${ticket.messages.length}`} {...props} />
+      <Participants {...props} />
       <Timeline {...props} />
     </aside>
   )
@@ -36,25 +32,16 @@ export function Side(props: Props) {
 
 /** The timer of the person, on this ticket or another one. */
 function TimerPart({ api, ticket, reload }: Props) {
-  const timer = useLive<Timer | null>(
-    `timer ${api.organization_id}`,
-    async (_before, signal) => (await api.get<Timer | null>('/timer/active', { signal })).data ?? null,
-    SELDOM_MS,
-    ({ type }) => type.startsWith('time_entry.'),
-  )
-  const running = timer.value
-  const start = async () => {
-    await api.post<Timer>(`/tickets/${ticket.id}/timer/start`)
-    await timer.reload()
-  }
+  const timer = useTimer(api)
+  const { running } = timer
   const stop = async () => {
-    const { data } = await api.post<TimeEntry>(`/tickets/${running!.ticket.id}/timer/stop`)
-    tell(t('side.logged_on', { time: duration(data.duration_minutes), ticket: data.ticket.code }))
-    await Promise.all([timer.reload(), reload()])
+    const entry = await timer.stop(running!)
+    tell(t('side.logged_on', { time: duration(entry.duration_minutes), ticket: entry.ticket.code }))
+    await reload()
   }
   if (!running) {
     return (
-      <Action run={start} icon={Play} disabled={timer.value === undefined}>
+      <Action run={() => timer.start(ticket)} icon={Play} disabled={running === undefined}>
         {t('side.start_timer')}
       </Action>
     )
@@ -111,7 +98,7 @@ function TimePart(props: Props) {
         ))}
       </ul>
       {is_open ? (
-        <Form submit={t('side.log_the_time')} send={log} onCancel={() => setOpen(false)}>
+        <Form takes_focus submit={t('side.log_the_time')} send={log} onCancel={() => setOpen(false)}>
           <Field label={t('side.minutes')} name="minutes" type="number" min={1} max={525_600} required />
           <Field label={t('side.description')} name="description" maxLength={10_000} />
           <label class="check">
@@ -139,26 +126,20 @@ function Entry({ entry }: { entry: TicketTimeEntry }) {
   )
 }
 
-function Participants({ api, ticket }: Props) {
+function Participants({ api, ticket, included, reload }: Props) {
   const path = `/tickets/${ticket.id}/participants`
-  const list = useLive<Participant[]>(
-    path,
-    async (_before, signal) => (await api.get<Participant[]>(`${path}?per_page=100`, { signal })).data,
-    SELDOM_MS,
-    ({ ids }) => ids.includes(ticket.id),
-  )
   const [is_open, setOpen] = useState(false)
   const add = async (email: string) => {
     await api.post(path, { email })
     setOpen(false)
-    await list.reload()
+    await reload()
   }
   return (
     <section>
       <h2>{t('side.participants')}</h2>
       <p class="hint">{t('side.participants_hint')}</p>
       <ul>
-        {(list.value ?? []).map((one) => (
+        {included.participants.map((one) => (
           <li key={one.id} class="line">
             <span>
               {one.name ?? one.email}
@@ -172,14 +153,19 @@ function Participants({ api, ticket }: Props) {
               label={t('side.remove', { email: one.email })}
               run={async () => {
                 await api.delete(`${path}/${one.id}`)
-                await list.reload()
+                await reload()
               }}
             />
           </li>
         ))}
       </ul>
       {is_open ? (
-        <Form submit={t('ticket.add')} send={(form) => add(String(form.get('email')))} onCancel={() => setOpen(false)}>
+        <Form
+          takes_focus
+          submit={t('ticket.add')}
+          send={(form) => add(String(form.get('email')))}
+          onCancel={() => setOpen(false)}
+        >
           <Field label={t('sign_in.email')} name="email" type="email" required />
         </Form>
       ) : (

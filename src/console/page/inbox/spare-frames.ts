@@ -34,10 +34,11 @@ export function keepSpares(): void {
  * Puts a frame into an element.
  * @param fill gets the frame and its document once this has loaded: at once when a spare frame is there
  */
-export function putFrame(place: Movable, shows_images: boolean, fill: Fill): HTMLIFrameElement {
+export function putFrame(place: Movable, title: string, shows_images: boolean, fill: Fill): HTMLIFrameElement {
   const spare = shows_images ? undefined : spares.shift()
   const frame = spare ?? newFrame(shows_images ? 'console/frame-with-images' : PLAIN)
   frame.className = 'message-frame'
+  frame.title = title
   frame.onload = () => fill(frame, frame.contentDocument!)
   if (spare) {
     place.moveBefore!(spare, null)

@@ -7,7 +7,6 @@ import { Field, Form } from '../ui/form-fields'
 import { tell } from '../ui/toasts'
 import type { View } from '../view-types'
 import { t } from '../words/catalogue'
-import { lookAfterChange } from './looked'
 
 /** As many as the service moves in one request. */
 const MOST = 100
@@ -22,7 +21,6 @@ export function Split({ api, route, ticket, message, later, onClose }: Props) {
       message_ids: messages.map(({ id }) => id),
       subject: form.get('subject'),
     })
-    lookAfterChange([ticket])
     onClose()
     open(data)
     tell(t('split.done', { count: messages.length, ticket: data.code }), async () => {

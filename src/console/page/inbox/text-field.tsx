@@ -4,18 +4,19 @@
  */
 import type { ComponentChildren, RefObject } from 'preact'
 import { useEffect, useImperativeHandle, useRef, useState } from 'preact/hooks'
-import type { Macro } from '../../../desk/macros/model'
+import type { Api } from '../api'
 import { lazy } from '../lazy'
+import { useNames } from '../names'
 import { Options } from '../ui/combobox'
 import { t } from '../words/catalogue'
 import type { Editing, TextHandle, TextProps } from './editing'
 import { type Format, Formatting } from './formatting'
-import { MacroChoice } from './macros'
-import { isHtml, toHtml } from './text-format'
+import { MacroChoice, useMacros } from './macros'
+import { toHtml } from './text-format'
 
 type Props = TextProps & {
   handle: RefObject<TextHandle | undefined>
-  macros: Macro[]
+  api: Api
   chooseMacro: (id: string) => Promise<unknown>
   /** Buttons beside those that format. */
   tools: ComponentChildren
@@ -23,66 +24,75 @@ type Props = TextProps & {
 
 export const RichText = lazy(async () => (await import('./rich-text')).RichText)
 
-export function TextField({ handle, macros, chooseMacro, tools, ...props }: Props) {
-  const { value, write, is_off } = props
+export function TextField({ handle, api, chooseMacro, tools, ...props }: Props) {
+  const { write, is_off } = props
   const [is_choosing, setChoosing] = useState(false)
+  const [is_begun, setBegun] = useState(false)
+  const macros = useNames(api, 'macros', is_begun)
   const area = useRef<HTMLTextAreaElement>(null)
   const { editing, is_rich, inEditor, onReady, bePlain } = useEditor(props)
   useImperativeHandle(
     handle,
-    () => ({ focus: () => (area.current ? area.current.focus() : inEditor((editor) => editor.focus())) }),
-    [],
+    () => ({
+      focus(cursor) {
+        if (!area.current) return inEditor((editor) => editor.focus(cursor))
+        area.current.focus()
+        if (cursor) area.current.setSelectionRange(...cursor)
+      },
+      cursor: () =>
+        area.current ? [area.current.selectionStart, area.current.selectionEnd] : editing.current?.cursor(),
+    }),
+    [is_rich],
   )
   const onKeyDown = (event: KeyboardEvent) => {
     const is_command = event.ctrlKey || event.metaKey
     if (event.key === 'Enter' && is_command) props.send(event.shiftKey ? 'resolved' : undefined)
     else if (event.key === 'Escape') (event.target as HTMLElement).blur()
-    else if (event.key === '/' && macros.length > 0 && startsWord()) setChoosing(true)
+    else if (event.key === '/' && macros?.length !== 0 && startsWord()) setChoosing(true)
     else if (!is_rich && is_command && FORMAT_KEYS[event.key]) inEditor((editor) => editor.run(FORMAT_KEYS[event.key]!))
     else return
     event.preventDefault()
   }
-  const goBack = (id: string | undefined) => {
+  const goBack = (id: string | undefined, typed = '') => {
     setChoosing(false)
     if (id) void chooseMacro(id)
-    else if (editing.current) editing.current.insertText('/')
-    else insertAtCursor(area.current!, '/', write)
+    else if (editing.current) editing.current.insertText(`/${typed}`)
+    else insertAtCursor(area.current!, `/${typed}`, (text) => write(text, 'text'))
   }
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: hears keys of the field in it
-    <div class="writing" onPaste={(event) => void pasteFiles(event, props, inEditor)} onKeyDown={onKeyDown}>
-      {is_rich ? (
-        <RichText {...props} value={isHtml(value) ? value : toHtml(value)} onReady={onReady} />
-      ) : (
-        <PlainText {...props} area={area} />
-      )}
-      {is_choosing && <Macros macros={macros} choose={goBack} close={() => setChoosing(false)} />}
+    <div
+      class="writing"
+      onPaste={(event) => void pasteFiles(event, props, inEditor)}
+      onKeyDown={onKeyDown}
+      onFocusIn={() => setBegun(true)}
+    >
+      {is_rich ? <RichText {...props} onReady={onReady} /> : <PlainText {...props} area={area} />}
+      {is_choosing && <Macros api={api} choose={goBack} close={() => setChoosing(false)} />}
       <Formatting
         run={(format) => inEditor((editor) => editor.run(format))}
         bePlain={is_rich ? bePlain : undefined}
         is_off={is_off}
       >
         {tools}
-        <MacroChoice macros={macros} choose={chooseMacro} is_off={is_off} />
+        <MacroChoice api={api} choose={chooseMacro} is_off={is_off} />
       </Formatting>
     </div>
   )
 }
 
 /** The editor in the place of the plain text, once something is formatted. */
-function useEditor({ value, write }: TextProps) {
-  const [wants_rich, setWantsRich] = useState(false)
+function useEditor({ value, format, write }: TextProps) {
   const editing = useRef<Editing | undefined>(undefined)
   /** The work once the editor is there. */
   const waiting = useRef<((editing: Editing) => void) | undefined>(undefined)
   return {
     editing,
-    is_rich: wants_rich || isHtml(value),
+    is_rich: format === 'html',
     inEditor(run: (editing: Editing) => void) {
       if (editing.current) return run(editing.current)
       waiting.current = run
-      if (!isHtml(value) && value.trim()) write(toHtml(value))
-      setWantsRich(true)
+      if (format !== 'html') write(value.trim() ? toHtml(value) : '', 'html')
     },
     onReady(ready: Editing | undefined) {
       editing.current = ready
@@ -92,8 +102,7 @@ function useEditor({ value, write }: TextProps) {
       waiting.current = undefined
     },
     bePlain() {
-      write(editing.current?.plain() ?? value)
-      setWantsRich(false)
+      write(editing.current?.plain() ?? value, 'text')
     },
   }
 }
@@ -135,7 +144,7 @@ function PlainText({
         value={value}
         readOnly={is_off}
         placeholder={placeholder}
-        onInput={(event) => write((event.target as HTMLTextAreaElement).value)}
+        onInput={(event) => write((event.target as HTMLTextAreaElement).value, 'text')}
       />
     </label>
   )
@@ -158,12 +167,20 @@ function insertAtCursor(area: HTMLTextAreaElement, text: string, write: (text: s
   requestAnimationFrame(() => area.setSelectionRange(from + text.length, from + text.length))
 }
 
-type MacrosProps = { macros: Macro[]; choose: (id: string | undefined) => void; close: () => void }
+type MacrosProps = { api: Api; choose: (id: string | undefined, typed?: string) => void; close: () => void }
 
-/** The macros above the text. Escape goes back to writing, and the slash is one. */
-function Macros({ macros, choose, close }: MacrosProps) {
+/**
+ * The macros above the text, which may still be on their way. Escape goes back to writing, and the slash is one; so it
+ * does when there are none, with what was typed meanwhile.
+ */
+function Macros({ api, choose, close }: MacrosProps) {
   const box = useRef<HTMLDivElement>(null)
-  useEffect(() => box.current?.querySelector('input')?.focus(), [])
+  const options = useMacros(api)
+  const field = () => box.current?.querySelector('input')
+  useEffect(() => field()?.focus(), [])
+  useEffect(() => {
+    if (options?.length === 0) choose(undefined, field()?.value)
+  }, [options?.length])
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: hears keys of the field in it
     <div
@@ -177,11 +194,7 @@ function Macros({ macros, choose, close }: MacrosProps) {
         if (!box.current?.contains(event.relatedTarget as Node | null)) close()
       }}
     >
-      <Options
-        label={t('macro.choose')}
-        options={macros.map(({ id, name, body }) => ({ value: id, text: name, hint: body?.slice(0, 40) }))}
-        onChoose={choose}
-      />
+      <Options label={t('macro.choose')} options={options} onChoose={(id) => choose(id)} />
     </div>
   )
 }

@@ -1,13 +1,8 @@
-/** Tells text from HTML as the service does, and turns one into the other. */
+/** Turns text into HTML, and puts what is written together. */
+import type { Message } from '../../../desk/messages/model'
 
-/** Elements that make a body HTML. The service knows some more, which nobody types. */
-const ELEMENT =
-  /<(?:a|b|big|blockquote|br|center|code|del|div|em|font|h[1-6]|hr|i|img|ins|kbd|li|mark|ol|p|pre|s|small|span|strike|strong|sub|sup|table|td|tr|u|ul)(?:\s[^<>]*)?\/?>/i
-
-/** Tells if a body is HTML. */
-export function isHtml(body: string): boolean {
-  return ELEMENT.test(body)
-}
+/** A text and its form: typed in the plain field, or made in the editor. */
+export type Words = { text: string; format: Message['format'] }
 
 /** A text as HTML: a paragraph for each, with its line breaks. */
 export function toHtml(text: string): string {
@@ -19,8 +14,11 @@ export function toHtml(text: string): string {
 }
 
 /** Puts a text below what was written, as HTML when one of them is. */
-export function joined(before: string, text: string): string {
-  if (!before.trim()) return text
-  if (!isHtml(before) && !isHtml(text)) return `${before.trimEnd()}\n\n${text}`
-  return [before, text].map((one) => (isHtml(one) ? one : toHtml(one.trim()))).join('')
+export function joined(before: Words, added: Words): Words {
+  if (!before.text.trim()) return added
+  if (before.format === 'text' && added.format === 'text') {
+    return { text: `${before.text.trimEnd()}\n\n${added.text}`, format: 'text' }
+  }
+  const parts = [before, added].map(({ text, format }) => (format === 'html' ? text : toHtml(text.trim())))
+  return { text: parts.join(''), format: 'html' }
 }

@@ -1,8 +1,9 @@
 /** The head of a ticket: its subject, what it is about, and its properties. Each has a key. */
-import { Check, ChevronDown, ChevronUp, Ellipsis, GitMerge, Pencil, Tag, UserRound } from 'lucide'
+import { Check, ChevronDown, ChevronUp, Ellipsis, GitMerge, Mail, Pencil, Tag, UserRound } from 'lucide'
 import { useState } from 'preact/hooks'
 import type { Ticket, TicketWithMessages } from '../../../desk/tickets/model'
 import { useActs } from '../acts'
+import { useNames } from '../names'
 import { go, hrefOf } from '../route'
 import { Avatar } from '../ui/avatars'
 import { Button } from '../ui/buttons'
@@ -13,15 +14,18 @@ import { PRIORITY_ICONS, STATUS_ICONS } from '../ui/marks'
 import { Time } from '../ui/measures'
 import { Menu, Picker } from '../ui/menus'
 import { tell } from '../ui/toasts'
-import type { Change, Names, View } from '../view-types'
+import type { Change, View } from '../view-types'
 import { t } from '../words/catalogue'
-import { NEXT, PRIORITIES, peopleOptions } from './choices'
+import type { Included } from './after-event'
+import { NEXT, PRIORITIES, usePeople } from './choices'
 import { Labels } from './labels'
 import { Merge } from './merge'
 import { nextAfter } from './neighbours'
 import { Presence } from './presence'
+import { keepUnread } from './read-mark'
+import { Snooze } from './sleep'
 
-type Props = View & { ticket: TicketWithMessages; names: Names; change: Change }
+type Props = View & { ticket: TicketWithMessages; included: Included; change: Change }
 
 export function TicketHead(props: Props) {
   const { ticket } = props
@@ -39,18 +43,19 @@ export function TicketHead(props: Props) {
           button={<Icon of={Ellipsis} />}
           items={[
             { text: t('ticket.edit_subject'), icon: Pencil, run: () => setOpen('subject') },
+            { text: t('ticket.mark_unread'), icon: Mail, key: 'U', run: () => keepUnread(props.api, ticket) },
             { text: t('merge.into', { ticket: code }), icon: GitMerge, run: () => setOpen('merge') },
           ]}
         />
       </div>
       <div class="line about">
         <span class="code">{code}</span>
-        <span class="cut" dir="auto">
+        <span class="who cut" dir="auto">
           {contact ? <bdi>{contact.name}</bdi> : t('inbox.no_contact')}
         </span>
-        {contact && <span class="address cut">&lt;{contact.email}&gt;</span>}
+        {contact && <span class="who address cut">&lt;{contact.email}&gt;</span>}
         {company && (
-          <span class="cut" dir="auto">
+          <span class="who cut" dir="auto">
             · {company.name}
           </span>
         )}
@@ -71,10 +76,14 @@ function Steps({ api, route, ticket }: Props) {
     const next = nextAfter(ticket.id, step)
     if (next) go(hrefOf(api.organization_id, ['tickets', next.id], route.query))
   }
-  useActs([
-    { text: t('ticket.next'), icon: ChevronDown, keys: ']', run: () => open(1) },
-    { text: t('ticket.previous'), icon: ChevronUp, keys: '[', run: () => open(-1) },
-  ])
+  useActs(
+    [
+      { text: t('ticket.mark_unread'), icon: Mail, keys: 'U', run: () => keepUnread(api, ticket) },
+      { text: t('ticket.next'), icon: ChevronDown, keys: ']', run: () => open(1) },
+      { text: t('ticket.previous'), icon: ChevronUp, keys: '[', run: () => open(-1) },
+    ],
+    t('ticket.ticket'),
+  )
   return (
     <span class="steps-beside">
       <Button kind="bare" icon={ChevronUp} label={t('ticket.previous')} onClick={() => open(-1)} />
@@ -96,28 +105,42 @@ function useStatus({ ticket, change }: Props) {
   return set
 }
 
+/** The keys that resolve a ticket or open it again, and that take it. */
+function useMainActs(
+  { ticket: { status } }: Props,
+  set: ReturnType<typeof useStatus>,
+  take: () => Promise<void>,
+): void {
+  const done = status === 'open' || status === 'pending' ? 'resolved' : 'open'
+  useActs(
+    [
+      { text: t(`ticket.make_${done}`), icon: Check, keys: 'e', run: () => set(done) },
+      { text: t('ticket.take'), icon: UserRound, keys: 'm', run: take },
+    ],
+    t('ticket.ticket'),
+  )
+}
+
 function Properties(props: Props) {
-  const { me, ticket, names, change } = props
+  const { api, me, ticket, change } = props
   const { status, priority, assignee } = ticket
+  const group = t('ticket.ticket')
   const set = useStatus(props)
+  const users = useNames(api, 'users', false)
   const assign = async (id: string) => {
     const before = assignee?.id ?? null
-    const name = names.users.find((one) => one.id === id)?.name ?? t('ticket.nobody')
+    const name = id === me.id ? me.name : (users?.find((one) => one.id === id)?.name ?? t('ticket.nobody'))
     if (!(await change({ assignee_id: id || null }))) return
     tell(t('ticket.assigned_to', { name }), () => change({ assignee_id: before }))
   }
-  const done = status === 'open' || status === 'pending' ? 'resolved' : 'open'
-  useActs([
-    { text: t(`ticket.make_${done}`), icon: Check, keys: 'e', run: () => set(done) },
-    { text: t('ticket.take'), icon: UserRound, keys: 'm', run: () => assign(me.id) },
-  ])
+  useMainActs(props, set, () => assign(me.id))
   return (
     <div class="properties">
       <Menu
         label={t('ticket.status')}
         value={t(`status.${status}`)}
         button={<Value icon={STATUS_ICONS[status]} kind={status} text={t(`status.${status}`)} />}
-        act={{ text: t('ticket.status'), icon: STATUS_ICONS[status], keys: 's' }}
+        act={{ text: t('ticket.status'), icon: STATUS_ICONS[status], keys: 's', group }}
         items={NEXT[status].map((one) => ({
           text: t(`status.${one}`),
           icon: STATUS_ICONS[one],
@@ -129,7 +152,7 @@ function Properties(props: Props) {
         label={t('ticket.priority')}
         value={t(`priority.${priority}`)}
         button={<Value icon={PRIORITY_ICONS[priority]} kind={priority} text={t(`priority.${priority}`)} />}
-        act={{ text: t('ticket.priority'), keys: 'p' }}
+        act={{ text: t('ticket.priority'), keys: 'p', group }}
         items={PRIORITIES.map((one) => ({
           text: t(`priority.${one}`),
           icon: PRIORITY_ICONS[one],
@@ -146,11 +169,12 @@ function Properties(props: Props) {
             <span dir="auto">{assignee?.name ?? t('ticket.nobody')}</span>
           </>
         }
-        act={{ text: t('ticket.assignee'), icon: UserRound, keys: 'a' }}
-        options={peopleOptions(names, me, assignee)}
+        act={{ text: t('ticket.assignee'), icon: UserRound, keys: 'a', group }}
+        useOptions={() => usePeople(api, me, assignee)}
         onChoose={assign}
       />
-      <Labels {...props} act={{ text: t('ticket.add_label'), icon: Tag, keys: 'l' }} />
+      <Labels {...props} act={{ text: t('ticket.add_label'), icon: Tag, keys: 'l', group }} />
+      <Snooze {...props} />
     </div>
   )
 }

@@ -1,27 +1,31 @@
 /** The list of tickets. */
 import { ArrowDownUp, CheckCheck, Inbox, SquareCheck } from 'lucide'
 import { useEffect } from 'preact/hooks'
-import type { Ticket, TicketListMeta } from '../../../desk/tickets/model'
+import type { TicketListMeta } from '../../../desk/tickets/model'
+import type { View as SavedView } from '../../../desk/views/model'
 import { useActs } from '../acts'
 import type { Api } from '../api'
-import type { Told } from '../events'
-import { useRows } from '../lists'
+import { useCell } from '../cell'
 import { useLive } from '../live'
+import { useNames } from '../names'
 import { changed, go, hrefOf } from '../route'
-import { Action } from '../ui/buttons'
+import { Action, Button } from '../ui/buttons'
 import { Icon } from '../ui/icons'
+import { number } from '../ui/measures'
 import { Menu } from '../ui/menus'
 import { Empty, Waiting } from '../ui/placeholders'
-import type { Names, View } from '../view-types'
+import type { View } from '../view-types'
 import { t } from '../words/catalogue'
+import { changing } from './change-all'
+import { SORTS, useOrder } from './list-order'
 import { countOf } from './list-views'
-import { meet } from './looked'
 import { neighbours } from './neighbours'
 import { lookUp } from './saved-filters'
 import { SearchField } from './search-field'
 import { type Asked, readSearch } from './search-words'
 import { SelectionBar, useSelection } from './selection'
 import { Row } from './ticket-row'
+import { shownTotal, useTickets } from './use-tickets'
 import { ViewMenu } from './views'
 
 const FILTERS = [
@@ -34,22 +38,24 @@ const FILTERS = [
   'view_id',
   'contact_id',
   'company_id',
+  'mailbox_id',
+  'unread',
+  'waiting',
+  'snoozed',
+  'has_draft',
 ]
-const SORTS = ['-created_at', '-updated_at', '-priority', 'created_at'] as const
 
-export function TicketList(view: View & { names: Names }) {
-  const { api, route, names } = view
+export function TicketList(view: View) {
+  const { api, route } = view
   const given = Object.fromEntries(FILTERS.map((name) => [name, route.query.get(name) ?? '']))
-  const asked = readSearch(given.search ?? '', names)
-  const people = useLookedUp(api, asked)
-  const filter = { ...given, search: '', ...asked.filter, ...people }
-  const list = useRows<Ticket, TicketListMeta & { next_cursor: string | null }>(api, '/tickets', filter, isAbout)
-  const rows = people && list.rows
+  const { asked, filter, conditions, saved, sort } = useAsked(view, given)
+  const list = useTickets(view, filter, conditions, sort)
+  const rows = filter && list.rows
   const selection = useSelection(rows ?? [])
   useEffect(() => {
     neighbours.value = rows ?? []
-    meet(rows ?? [])
-  }, [rows])
+    shownTotal.value = rows && list.meta
+  }, [rows, list.meta])
   useListActs(view, selection)
   const search = (words: string) =>
     go(
@@ -64,10 +70,19 @@ export function TicketList(view: View & { names: Names }) {
             {rows && counted(list.meta!)}
           </span>
           <span class="grow" />
-          <Sort {...view} />
+          <Sort {...view} saved={saved} now={sort} />
         </div>
         <SearchField key={given.search} value={given.search ?? ''} onSearch={search} unknown={asked.unknown} />
-        {selection.selected.length > 0 && <SelectionBar {...view} selection={selection} reload={list.reload} />}
+        {selection.selected.length > 0 && (
+          <SelectionBar
+            {...view}
+            selection={selection}
+            all={
+              Object.values(conditions).some(Boolean) ? { filter: conditions, total: list.meta?.total ?? 0 } : undefined
+            }
+          />
+        )}
+        <Progress />
       </div>
       {(!rows || list.error) && <Waiting error={list.error} lines={12} />}
       {rows?.length === 0 && <Nothing {...view} />}
@@ -87,6 +102,21 @@ export function TicketList(view: View & { names: Names }) {
   )
 }
 
+/** Says how far a change of all tickets is. */
+function Progress() {
+  const now = useCell(changing)
+  if (!now) return null
+  const { done, total, stop } = now
+  return (
+    <p class="selection" role="status">
+      <progress value={done} max={total} aria-label={t('inbox.changing')} />
+      {t('inbox.changing_now', { done: number(done), total: number(total) })}
+      <span class="grow" />
+      <Button text={t('inbox.stop')} onClick={stop} />
+    </p>
+  )
+}
+
 /** Keys that move in the list and select in it. */
 function useListActs({ api, route }: View, { select, selectAll }: ReturnType<typeof useSelection>): void {
   const at = () => focusedOr(route.path[1])
@@ -95,13 +125,16 @@ function useListActs({ api, route }: View, { select, selectAll }: ReturnType<typ
     if (route.path[1]) focusBeside(route.path[1], 0)
     go(hrefOf(api.organization_id, ['tickets'], route.query))
   }
-  useActs([
-    { text: t('inbox.next'), keys: 'j', run: () => focusBeside(at(), 1) },
-    { text: t('inbox.previous'), keys: 'k', run: () => focusBeside(at(), -1) },
-    { text: t('inbox.select_this'), icon: SquareCheck, keys: 'x', run: () => at() && select(at()!) },
-    { text: t('inbox.select_all'), icon: CheckCheck, keys: '*', run: selectAll },
-    { text: t('inbox.back'), keys: 'u', run: back },
-  ])
+  useActs(
+    [
+      { text: t('inbox.next'), keys: 'j', run: () => focusBeside(at(), 1) },
+      { text: t('inbox.previous'), keys: 'k', run: () => focusBeside(at(), -1) },
+      { text: t('inbox.select_this'), icon: SquareCheck, keys: 'x', run: () => at() && select(at()!) },
+      { text: t('inbox.select_all'), icon: CheckCheck, keys: '*', run: selectAll },
+      { text: t('inbox.back'), keys: 'u', run: back },
+    ],
+    t('frame.group_list'),
+  )
 }
 
 /** The id of the row that has the focus, else of the ticket that is open. */
@@ -117,14 +150,33 @@ function focusBeside(id: string | undefined, step: 1 | 0 | -1): void {
   links[Math.min(Math.max(from + step, 0), links.length - 1)]?.focus()
 }
 
-/** The list shows nothing of time, nor how an email fares. */
-function isAbout({ type }: Told): boolean {
-  return /^(ticket|contact|company|label)\.|^message\.(created|deleted|erased)$/.test(type)
-}
-
 function counted(meta: TicketListMeta): string {
   const { total = 0 } = meta
   return t(total === 1 ? 'inbox.one_ticket' : 'inbox.tickets_counted', { count: countOf(meta) })
+}
+
+/** Reads the filter, the conditions and the order of the list. */
+function useAsked({ api, me }: View, given: Record<string, string>) {
+  const [order] = useOrder(me.id)
+  const views = useNames(api, 'views', false)
+  const saved = views?.find(({ id }) => id === given.view_id)
+  const sort = given.sort || saved?.sort || order
+  const { asked, filter } = useFilter(api, { ...given, sort })
+  const conditions: Record<string, string> = { ...saved?.filter, ...filter, sort: '', ...(saved && { view_id: '' }) }
+  // The order of a saved view is asked for with the view.
+  return { asked, filter: given.view_id && !views ? undefined : filter, conditions, saved, sort }
+}
+
+/** The filter of the request; undefined while names that a search has are not known. */
+function useFilter(api: Api, given: Record<string, string>) {
+  const search = given.search ?? ''
+  const is_named = /\b(label|assignee):/i.test(search)
+  const labels = useNames(api, 'labels', is_named)
+  const users = useNames(api, 'users', is_named)
+  const asked = readSearch(search, { labels: labels ?? [], users: users ?? [] })
+  const people = useLookedUp(api, asked)
+  const is_known = people && (!is_named || (labels && users))
+  return { asked, filter: is_known ? { ...given, search: '', ...asked.filter, ...people } : undefined }
 }
 
 /**
@@ -143,19 +195,19 @@ function useLookedUp(api: Api, { from, company }: Asked): Record<string, string>
 
 const NONE = {}
 
-function Sort({ api, route }: View) {
-  const now = route.query.get('sort') ?? SORTS[0]
+/** Chooses the order of all lists; that of a saved view with an order of its own for now. */
+function Sort({ api, me, route, saved, now }: View & { saved: SavedView | undefined; now: string }) {
+  const [, keep] = useOrder(me.id)
+  const set = (sort: (typeof SORTS)[number]) => {
+    if (!saved?.sort) keep(sort)
+    go(hrefOf(api.organization_id, route.path, changed(route.query, { sort: saved?.sort ? sort : '' })))
+  }
   return (
     <Menu
       label={t('inbox.order')}
       button={<Icon of={ArrowDownUp} />}
-      act={{ text: t('inbox.order') }}
-      items={SORTS.map((sort) => ({
-        text: t(`sort.${sort}`),
-        is_chosen: sort === now,
-        run: () =>
-          go(hrefOf(api.organization_id, route.path, changed(route.query, { sort: sort === SORTS[0] ? '' : sort }))),
-      }))}
+      act={{ text: t('inbox.order'), group: t('frame.group_list') }}
+      items={SORTS.map((sort) => ({ text: t(`sort.${sort}`), is_chosen: sort === now, run: () => set(sort) }))}
     />
   )
 }

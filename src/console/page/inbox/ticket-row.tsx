@@ -1,14 +1,14 @@
 /** One ticket of the list. */
-import { useMemo, useRef } from 'preact/hooks'
+import { Hourglass, Paperclip, PencilLine, Reply } from 'lucide'
+import { Component } from 'preact'
+import { useCallback, useRef } from 'preact/hooks'
 import type { Ticket } from '../../../desk/tickets/model'
-import { useCell } from '../cell'
 import { hrefOf } from '../route'
 import { Avatar } from '../ui/avatars'
-import { PriorityMark, StatusMark } from '../ui/marks'
-import { Time } from '../ui/measures'
+import { Mark, PriorityMark, StatusMark } from '../ui/marks'
+import { lasting, Time } from '../ui/measures'
 import type { View } from '../view-types'
 import { t } from '../words/catalogue'
-import { isUnread, looks } from './looked'
 
 type RowProps = View & {
   ticket: Ticket
@@ -18,19 +18,13 @@ type RowProps = View & {
 }
 
 export function Row({ route, api, ticket, is_selected, select }: RowProps) {
-  useCell(looks)
   const selecting = useRef(select)
   selecting.current = select
   const is_open = route.path[1] === ticket.id
-  const is_new = !is_open && isUnread(ticket)
+  const is_new = !is_open && ticket.unread === true
   const href = hrefOf(api.organization_id, ['tickets', ticket.id], route.query)
-  // Most rows stay as they are when something else is opened, selected or read.
-  return useMemo(
-    () => (
-      <Drawn {...{ ticket, is_selected, is_open, is_new, href }} select={(is_range) => selecting.current(is_range)} />
-    ),
-    [ticket, is_selected, is_open, is_new, href],
-  )
+  const selectThis = useCallback((is_range: boolean) => selecting.current(is_range), [])
+  return <Drawn {...{ ticket, is_selected, is_open, is_new, href }} select={selectThis} />
 }
 
 type DrawnProps = Pick<RowProps, 'ticket' | 'is_selected' | 'select'> & {
@@ -39,8 +33,19 @@ type DrawnProps = Pick<RowProps, 'ticket' | 'is_selected' | 'select'> & {
   href: string
 }
 
-function Drawn({ ticket, is_selected, is_open, is_new, href, select }: DrawnProps) {
-  const { code, subject, status, priority, contact, assignee, labels, updated_at } = ticket
+/** Most rows stay as they are when something else is opened, selected or read. */
+class Drawn extends Component<DrawnProps> {
+  override shouldComponentUpdate(next: DrawnProps) {
+    return (Object.keys(next) as (keyof DrawnProps)[]).some((name) => next[name] !== this.props[name])
+  }
+
+  override render() {
+    return <Face {...this.props} />
+  }
+}
+
+function Face({ ticket, is_selected, is_open, is_new, href, select }: DrawnProps) {
+  const { code, subject, status, priority, contact, assignee, labels, updated_at, last_message, waiting_since } = ticket
   const who = contact?.name ?? t('inbox.no_contact')
   return (
     <li class={`row${is_open ? ' is-open' : ''}${is_new ? ' is-new' : ''}${is_selected ? ' is-selected' : ''}`}>
@@ -56,15 +61,21 @@ function Drawn({ ticket, is_selected, is_open, is_new, href, select }: DrawnProp
           </span>
           {is_new && <span class="unseen">{t('inbox.unread')}</span>}
           <span class="grow" />
-          <Time at={updated_at} />
+          <Time at={last_message?.created_at ?? updated_at} />
         </span>
         <span class="subject cut">
           <bdi>{subject}</bdi>
         </span>
+        <Last {...ticket} />
         <span class="line">
           <StatusMark status={status} />
           <PriorityMark priority={priority} />
           <span class="code">{code}</span>
+          {waiting_since && (
+            <Mark kind="waits" icon={Hourglass} size={12} title={t('inbox.waits')}>
+              <Time at={waiting_since} say={lasting} />
+            </Mark>
+          )}
           {labels.map((label) => (
             <LabelChip key={label.id} {...label} />
           ))}
@@ -74,6 +85,27 @@ function Drawn({ ticket, is_selected, is_open, is_new, href, select }: DrawnProp
         </span>
       </a>
     </li>
+  )
+}
+
+/** The newest message: an arrow when the team wrote it, who wrote it, its beginning; and what the ticket holds. */
+function Last({ last_message, contact, attachment_count, draft_count }: Ticket) {
+  const is_ours = last_message?.direction === 'outbound'
+  const sender = last_message?.sender.name
+  return (
+    <span class="last">
+      {is_ours && <Mark kind="ours" icon={Reply} size={14} title={t('inbox.we_wrote_last')} />}
+      {sender && (is_ours || sender !== contact?.name) && (
+        <span class="sender cut">
+          <bdi>{sender}</bdi>:
+        </span>
+      )}
+      <span class="excerpt cut" dir="auto">
+        {last_message?.excerpt}
+      </span>
+      {attachment_count > 0 && <Mark kind="files" icon={Paperclip} size={14} title={t('message.attachments')} />}
+      {!!draft_count && <Mark kind="draft" icon={PencilLine} size={14} title={t('inbox.has_draft')} />}
+    </span>
   )
 }
 

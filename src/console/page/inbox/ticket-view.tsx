@@ -1,33 +1,32 @@
 /** One ticket: its properties, the conversation, and what belongs to it. */
 import { ArrowLeft } from 'lucide'
-import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Ticket, TicketWithMessages } from '../../../desk/tickets/model'
-import { type Answer, Refusal } from '../api'
+import { type Answer, type Api, Refusal } from '../api'
+import { learn, type Told } from '../events'
 import { EVERY_MS, useLive } from '../live'
 import { hrefOf } from '../route'
 import { Icon } from '../ui/icons'
 import { Waiting } from '../ui/placeholders'
 import { attempt } from '../ui/toasts'
-import type { Change, Names, View } from '../view-types'
+import type { Change, View } from '../view-types'
 import { t } from '../words/catalogue'
+import { isSetAlike, type Shown, shownAfter } from './after-event'
 import { Composer } from './composer'
-import { look } from './looked'
 import { Merged } from './merge'
 import { Conversation } from './message-list'
+import { useReadMark } from './read-mark'
+import { readShown } from './read-shown'
 import { Reading } from './reading'
 import { Side } from './side'
 import { TicketHead } from './ticket-head'
+import { writingOf } from './writings'
 
-/** The ticket on the page, and its tag: a change that was made on an older state is refused. */
-type Shown = { ticket: TicketWithMessages; etag: string | null }
-
-export function TicketView(view: View & { ticket_id: string; names: Names }) {
-  const { api, route, ticket_id, names } = view
+export function TicketView(view: View & { ticket_id: string }) {
+  const { api, route, ticket_id } = view
   const live = useTicket(view)
   const shown = live.value?.ticket
-  useEffect(() => {
-    if (shown) look(shown)
-  }, [shown])
+  useReadMark(view, shown)
   const section = useRef<HTMLElement>(null)
   useLayoutEffect(() => showNewest(section.current), [shown === undefined])
   const back = hrefOf(api.organization_id, ['tickets'], route.query)
@@ -39,13 +38,14 @@ export function TicketView(view: View & { ticket_id: string; names: Names }) {
       </section>
     )
   }
-  const { ticket } = live.value
+  const { ticket, included } = live.value
   const change: Change = async (changes) => {
-    const done = await attempt(() =>
-      patch(() => api.patch<Ticket>(`/tickets/${ticket_id}`, changes, { 'if-match': live.latest()!.etag! })),
-    )
-    if (done) look(done.data)
-    await live.reload()
+    const done = await attempt(async () => {
+      const tag = live.latest()!.etag ?? (await readTag(api, live))
+      return patch(() => api.patch<Ticket>(`/tickets/${ticket_id}`, changes, { 'if-match': tag }))
+    })
+    if (done) learn('ticket.updated', done.data, done.etag)
+    else await live.reload()
     return done !== undefined
   }
   if (ticket.merged_into) {
@@ -63,14 +63,14 @@ export function TicketView(view: View & { ticket_id: string; names: Names }) {
     <section class="ticket" aria-label={t('ticket.named', { ticket: ticket.code })} ref={section}>
       <div class="talk">
         <Back href={back} />
-        <TicketHead {...view} ticket={ticket} names={names} change={change} />
+        <TicketHead {...view} ticket={ticket} included={included} change={change} />
         {live.error && <Waiting error={live.error} />}
         <Reading key={ticket.id}>
-          <Conversation {...view} ticket={ticket} reload={live.reload} />
+          <Conversation {...view} ticket={ticket} />
         </Reading>
-        <Composer {...view} ticket={ticket} names={names} change={change} reload={live.reload} />
+        <Composer {...view} {...live.value} change={change} reload={live.reload} />
       </div>
-      <Side {...view} ticket={ticket} reload={live.reload} />
+      <Side {...view} ticket={ticket} included={included} reload={live.reload} />
     </section>
   )
 }
@@ -83,20 +83,29 @@ function showNewest(section: HTMLElement | null): void {
   if (newest.getBoundingClientRect().bottom > innerHeight) newest.scrollIntoView()
 }
 
-function useTicket({ api, ticket_id }: View & { ticket_id: string }) {
+function useTicket({ api, me, ticket_id }: View & { ticket_id: string }) {
+  /** A draft of a program, or of another page of the person. Whoever else looks at the ticket keeps theirs. */
+  const isDraft = ({ type, ticket_id: of_ticket, by }: Told, { included }: Shown) =>
+    type === 'draft' &&
+    of_ticket === ticket_id &&
+    !(by === me.id && [true, false].some((is_internal) => writingOf(api, ticket_id, is_internal).isFresh)) &&
+    !included.viewing.some(({ user }) => user.id === by)
   return useLive<Shown>(
     ticket_id,
-    async (before, signal) => {
-      const headers = before?.etag ? { 'if-none-match': before.etag } : undefined
-      const answer = await api.get<TicketWithMessages>(`/tickets/${ticket_id}`, { headers, signal })
-      return before && answer.status === 304 ? before : { ticket: answer.data, etag: answer.etag }
-    },
+    (_before, signal) => readShown(api, ticket_id, signal),
     EVERY_MS,
-    ({ ids }, shown) => {
-      const { contact, labels } = shown?.ticket ?? { contact: null, labels: [] }
-      return [ticket_id, contact?.id, ...labels.map(({ id }) => id)].some((id) => id && ids.includes(id))
-    },
+    (told, shown) =>
+      (shown !== undefined && (told.type === 'notices' || isDraft(told, shown))) || shownAfter(told, shown, me),
   )
+}
+
+/** Reads the tag of what is shown, of which an event has told. @throws Refusal when it is something else by now */
+async function readTag(api: Api, { latest, reload }: ReturnType<typeof useTicket>): Promise<string> {
+  const before = latest()!.ticket
+  const { data, etag } = await api.get<TicketWithMessages>(`/tickets/${before.id}`)
+  if (isSetAlike(before, data)) return etag!
+  await reload()
+  throw new Refusal(412, 'PRECONDITION_FAILED', t('ticket.changed_meanwhile'), {})
 }
 
 function Back({ href }: { href: string }) {

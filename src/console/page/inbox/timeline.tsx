@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import type { TicketWithMessages } from '../../../desk/tickets/model'
 import type { Activity } from '../../../desk/timeline/model'
 import { useLive } from '../live'
-import { duration, Time } from '../ui/measures'
+import { duration, moment, Time } from '../ui/measures'
 import { Waiting } from '../ui/placeholders'
 import type { View } from '../view-types'
 import { t } from '../words/catalogue'
@@ -65,6 +65,8 @@ const WORDS: Record<string, (data: Data) => string> = {
   email_bounced: ({ error }) => t('timeline.email_bounced', { fault: error }),
   participant_added: ({ email }) => t('timeline.participant_added', { email }),
   participant_unconfirmed: ({ email }) => t('timeline.participant_unconfirmed', { email }),
+  snoozed: ({ until }) => t('timeline.snoozed', { until: moment(until) }),
+  woken: () => t('timeline.woken'),
   participant_removed: ({ email }) => t('timeline.participant_removed', { email }),
   merged: ({ sources, into }) =>
     into ? t('timeline.merged_into', { ticket: into.code }) : t('timeline.merged', { tickets: codesOf(sources) }),

@@ -1,33 +1,35 @@
 /** The views of the inbox: as a column, and as a menu where there is no room for one. */
 import { ChevronDown } from 'lucide'
 import { useActs } from '../acts'
+import { useNames } from '../names'
 import { go, hrefOf } from '../route'
 import { Icon } from '../ui/icons'
 import { Menu } from '../ui/menus'
+import type { View } from '../view-types'
 import { t } from '../words/catalogue'
-import { useCounts, viewHere, viewsOf } from './list-views'
-import { Remove, SaveView, type ViewsProps } from './saved-views'
+import { isCountKept } from './list-order'
+import { countOf, type ListView, viewHere, viewsOf } from './list-views'
+import { Remove, SaveView } from './saved-views'
+import { useTotal } from './use-tickets'
 
 /** The views as a column, where there is room for one. */
-export function ViewColumn(props: ViewsProps) {
-  const views = viewsOf(props.names)
-  const counts = useCounts(props, views)
+export function ViewColumn(props: View) {
+  const views = viewsOf(useNames(props.api, 'views'))
   const here = viewHere(views, props)
   useActs(
-    views
-      .slice(0, 9)
-      .map(({ text, icon, filter }, place) => ({
-        text: t('inbox.go_to', { view: text }),
-        icon,
-        keys: `g ${place + 1}`,
-        run: () => go(hrefOf(props.api.organization_id, ['tickets'], new URLSearchParams(filter))),
-      })),
+    views.map(({ text, icon, filter }, place) => ({
+      text: t('inbox.go_to', { view: text }),
+      icon,
+      ...(place < 9 && { keys: `g ${place + 1}` }),
+      run: () => go(hrefOf(props.api.organization_id, ['tickets'], new URLSearchParams(filter))),
+    })),
+    t('frame.group_go'),
   )
   return (
     <nav class="views" aria-label={t('inbox.views')}>
       <ul>
         {views.map((view, place) => (
-          <li key={view.id} class={place === 6 ? 'begins-group' : ''}>
+          <li key={view.id} class={view.saved && !views[place - 1]!.saved ? 'begins-group' : ''}>
             <a
               href={hrefOf(props.api.organization_id, ['tickets'], new URLSearchParams(view.filter))}
               aria-current={here?.id === view.id ? 'page' : undefined}
@@ -37,7 +39,7 @@ export function ViewColumn(props: ViewsProps) {
                 {view.text}
               </span>
               <span class="grow" />
-              <span class="count">{counts[view.id]}</span>
+              <Count {...props} view={view} is_here={here?.id === view.id} />
             </a>
             {view.saved && <Remove {...props} saved={view.saved} />}
           </li>
@@ -48,9 +50,16 @@ export function ViewColumn(props: ViewsProps) {
   )
 }
 
+function Count({ view, is_here, ...props }: View & { view: ListView; is_here: boolean }) {
+  const total = useTotal(props, view, is_here)
+  return (
+    <span class="count">{total && (is_here || isCountKept(view.saved?.filter ?? view.filter)) && countOf(total)}</span>
+  )
+}
+
 /** The name of the view, with the others as a menu where there is no room for a column. */
-export function ViewMenu(props: ViewsProps) {
-  const views = viewsOf(props.names)
+export function ViewMenu(props: View) {
+  const views = viewsOf(useNames(props.api, 'views'))
   const here = viewHere(views, props)
   return (
     <span class="view-name">

@@ -2,12 +2,13 @@
  * Keeps what a person writes in a ticket, a reply or a note, as a draft of the service. Another page of the person may
  * write the same draft: then both texts stay until the person chooses.
  */
-import type { Draft } from '../../../desk/drafts/model'
+import type { Draft, DraftSending } from '../../../desk/drafts/model'
 import type { Message } from '../../../desk/messages/model'
 import { type Api, KEPT_ALIVE_CHARACTERS, Refusal, randomId, trouble } from '../api'
 import { Cell } from '../cell'
+import { learn } from '../events'
 import { t } from '../words/catalogue'
-import { bodyOf, EMPTY, EVERYBODY, isSame, keptOf, saidIn, seenOf, type Written } from './written'
+import { EMPTY, EVERYBODY, isSame, keptOf, saidIn, saidWords, seenOf, shownText, type Written } from './written'
 
 const REST_MS = 1000
 /** Text that is written without a rest is saved so often. */
@@ -17,6 +18,9 @@ const AGAIN_MS = 10_000
 const FRESH_MS = 3000
 /** Pages that save the same draft at the same time do so one after the other. */
 const TRIES = 5
+
+/** Changes of the ticket that go with an answer. */
+export type SentChanges = NonNullable<DraftSending['changes']>
 
 export class Writing {
   readonly cell = new Cell(EMPTY)
@@ -33,11 +37,16 @@ export class Writing {
   constructor(
     private readonly api: Api,
     private readonly ticket_id: string,
-    private readonly is_internal: boolean,
+    readonly is_internal: boolean,
   ) {}
 
   get isEmpty(): boolean {
-    return bodyOf(this.cell.value) === ''
+    return saidWords(this.cell.value).body === ''
+  }
+
+  /** Tells if there is nothing here, nor a draft of it at the service. */
+  get isBlank(): boolean {
+    return this.isEmpty && !this.cell.value.kept && !this.#saving
   }
 
   /** Tells if the service does not have it as it is. */
@@ -57,7 +66,7 @@ export class Writing {
   /** Tells if leaving the page now would lose something: a last save may fail, or is refused. */
   get isAtRisk(): boolean {
     const { kept, other, fault } = this.cell.value
-    const is_large = bodyOf(this.cell.value).length > KEPT_ALIVE_CHARACTERS
+    const is_large = saidWords(this.cell.value).body.length > KEPT_ALIVE_CHARACTERS
     const is_odd = !!other || !!fault || !!this.#saving || is_large || (kept !== undefined && kept.etag === null)
     return this.isUnsaved && (is_odd || trouble.value !== '' || !navigator.onLine)
   }
@@ -98,12 +107,13 @@ export class Writing {
 
   /** Goes on with a draft, instead of what is here. */
   use(draft: Draft, messages: Message[], etag: string | null = null): void {
-    const { body, attachments, cc, based_on } = draft
+    const { format, attachments, cc, based_on } = draft
     const seen = messages.filter(({ id, is_internal, created_at }) =>
       is_internal ? created_at <= draft.updated_at : id <= (based_on ?? ''),
     )
     const kept = keptOf(draft, etag)
-    this.#become({ ...seenOf(seen), based_on: based_on ?? undefined, text: body, files: attachments, cc, kept })
+    const written = { text: shownText(draft), format, files: attachments, cc, kept }
+    this.#become({ ...seenOf(seen), based_on: based_on ?? undefined, ...written })
   }
 
   /** Keeps what is written here instead of what was written elsewhere. */
@@ -132,11 +142,21 @@ export class Writing {
 
   /**
    * Sends the draft; what is written here is empty then.
+   * @param changes of the ticket, which are made with it or not at all
    * @throws Refusal: with the code DRAFT_STALE when public messages came that its writer has not seen
    */
-  async send(): Promise<Message> {
+  async send(changes: SentChanges = {}): Promise<Message> {
     const key = this.cell.value.key ?? randomId()
-    this.#set({ key })
+    this.#set({ key, is_leaving: true })
+    try {
+      return await this.#sendKept(key, changes)
+    } finally {
+      if (this.cell.value.is_leaving) this.#set({ is_leaving: undefined })
+    }
+  }
+
+  async #sendKept(key: string, changes: SentChanges): Promise<Message> {
+    const said = Object.keys(changes).length > 0 ? { changes } : {}
     for (let tries = 1; ; tries++) {
       await this.save()
       const { kept, other, fault } = this.cell.value
@@ -144,8 +164,9 @@ export class Writing {
       if (this.isUnsaved || !kept) throw new Refusal(0, 'UNSAVED', fault ?? t('composer.unsaved'), {})
       const headers = { 'idempotency-key': key, ...(kept.etag && { 'if-match': kept.etag }) }
       try {
-        const { data } = await this.api.post<Message>(`/drafts/${kept.id}/send`, {}, { headers })
+        const { data } = await this.api.post<Message>(`/drafts/${kept.id}/send`, said, { headers })
         this.#become(EMPTY)
+        learn('drafts', { id: this.ticket_id, step: -1 })
         this.#touched_ms = performance.now()
         return data
       } catch (error) {
@@ -199,22 +220,24 @@ export class Writing {
 
   async #saveOnce(): Promise<void> {
     const { kept, based_on, files, cc } = this.cell.value
-    const body = bodyOf(this.cell.value)
+    const { body, format } = saidWords(this.cell.value)
     const attachment_ids = files.map(({ id }) => id)
     const copies = cc ? { cc } : kept && kept.cc !== EVERYBODY && { cc }
-    const said = { body, attachment_ids, ...copies, ...(based_on && !this.is_internal && { based_on }) }
+    const said = { body, format, attachment_ids, ...copies, ...(based_on && !this.is_internal && { based_on }) }
     if (kept && body === '' && kept.author.type === 'api_key') return this.#set({ kept: undefined })
     if (kept && kept.etag === null) return this.#meet(kept.id)
     const headers = { 'if-match': kept?.etag ?? '' }
     try {
       if (kept && body === '') {
         await this.api.delete(`/drafts/${kept.id}`, undefined, headers)
+        learn('drafts', { id: this.ticket_id, step: -1 })
         return this.#set({ kept: undefined })
       }
       const { data, etag } = kept
         ? await this.api.patch<Draft>(`/drafts/${kept.id}`, said, headers)
         : await this.api.post<Draft>(`/tickets/${this.ticket_id}/drafts`, { ...said, is_internal: this.is_internal })
       this.#set({ kept: keptOf(data, etag) })
+      if (!kept) learn('drafts', { id: this.ticket_id, step: 1 })
       // A new draft comes without a tag.
       if (etag === null) await this.#meet(data.id)
     } catch (error) {

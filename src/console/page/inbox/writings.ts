@@ -14,7 +14,11 @@ signIn.listen(() => {
 /** The texts in a ticket, as a reply or as a note. */
 export function writingOf(api: Api, ticket_id: string, is_internal: boolean): Writing {
   const name = `${ticket_id} ${is_internal}`
-  const writing = writings.get(name) ?? new Writing(api, ticket_id, is_internal)
+  const found = writings.get(name)
+  if (found) return found
+  // Where nothing was written nothing is kept.
+  for (const [other, { isBlank }] of writings) if (isBlank && !other.startsWith(ticket_id)) writings.delete(other)
+  const writing = new Writing(api, ticket_id, is_internal)
   writings.set(name, writing)
   return writing
 }

@@ -4,7 +4,7 @@ import type { Draft } from '../../../desk/drafts/model'
 import type { Message } from '../../../desk/messages/model'
 import { t } from '../words/catalogue'
 
-type Said = { body: string; files: string; cc: string }
+type Said = { body: string; format: Draft['format']; files: string; cc: string }
 
 /** A draft that the service has: what was read or written last. */
 type Kept = Said & Pick<Draft, 'id' | 'author' | 'based_on'> & { etag: string | null }
@@ -12,6 +12,8 @@ type Kept = Said & Pick<Draft, 'id' | 'author' | 'based_on'> & { etag: string | 
 /** The text here, and what is known of it. */
 export type Written = {
   text: string
+  /** The field that it is written in: the plain one, or the editor. */
+  format: Draft['format']
   files: Attachment[]
   /** Addresses that get a copy; null: the confirmed participants. */
   cc: string[] | null
@@ -21,6 +23,8 @@ export type Written = {
   based_on?: string
   /** Idempotency-Key of what is written now, once it was sent: sending it again after an error does nothing twice. */
   key?: string
+  /** It is being sent: what would be typed now would go with it, or be lost. */
+  is_leaving?: boolean
   kept?: Kept
   /** The draft as somebody made it elsewhere, while something else was written here. */
   other?: { draft: Draft; etag: string | null }
@@ -28,14 +32,25 @@ export type Written = {
   fault?: string
 }
 
-export const EMPTY: Written = { text: '', files: [], cc: null, seen: [] }
+export const EMPTY: Written = { text: '', format: 'text', files: [], cc: null, seen: [] }
 /** The confirmed participants get a copy. */
 export const EVERYBODY = 'participants'
 
-/** The text; of files without one, words that say what they are. */
-export function bodyOf({ text, files }: Written): string {
-  if (text.trim()) return text
-  return files.length > 0 ? t('composer.only_files') : ''
+/** The address of an attachment. The service keeps its id. */
+const ADDRESS = /(?<=<img src=")[^"]*\/api\/v1\/attachments\/([0-9a-f-]{36})\/content[^"]*/g
+const REFERENCE = /(?<=<img src=")cid:([0-9a-f-]{36})/g
+
+/** The text of a draft, with addresses at which its pictures are shown. */
+export function shownText({ body, format, attachments }: Draft): string {
+  if (format !== 'html') return body
+  const addresses = new Map(attachments.map(({ id, url }) => [id, url.replaceAll('&', '&amp;')]))
+  return body.replace(REFERENCE, (reference, id) => addresses.get(id) ?? reference)
+}
+
+/** The text and its form; of files without one, words that say what they are. */
+export function saidWords({ text, format, files }: Written): Pick<Draft, 'body' | 'format'> {
+  if (text.trim()) return { body: format === 'html' ? text.replace(ADDRESS, 'cid:$1') : text, format }
+  return { body: files.length > 0 ? t('composer.only_files') : '', format: 'text' }
 }
 
 function namesOf(files: { id: string }[]): string {
@@ -51,17 +66,17 @@ function copiesOf(cc: string[] | null): string {
 
 /** Tells if both say the same. */
 export function isSame(one: Said, other: Said): boolean {
-  return one.body === other.body && one.files === other.files && one.cc === other.cc
+  return one.body === other.body && one.format === other.format && one.files === other.files && one.cc === other.cc
 }
 
 /** The text here, to compare it. */
 export function saidIn(written: Written): Said {
-  return { body: bodyOf(written), files: namesOf(written.files), cc: copiesOf(written.cc) }
+  return { ...saidWords(written), files: namesOf(written.files), cc: copiesOf(written.cc) }
 }
 
 /** The text that the service has, to compare it. @param etag its tag; null when it is not known */
-export function keptOf({ id, author, body, based_on, attachments, cc }: Draft, etag: string | null): Kept {
-  return { id, author, body, based_on, files: namesOf(attachments), cc: copiesOf(cc), etag }
+export function keptOf({ id, author, body, format, based_on, attachments, cc }: Draft, etag: string | null): Kept {
+  return { id, author, body, format, based_on, files: namesOf(attachments), cc: copiesOf(cc), etag }
 }
 
 /** The messages that the writer has seen once these were shown. */

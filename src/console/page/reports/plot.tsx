@@ -25,9 +25,11 @@ export function Plot({ title, unit, stats, series }: { title: string; unit?: str
   const from = Date.parse(stats.from) / 1000
   const times = series[0]![2].map((_, step) => from + step * stats.step_seconds)
   const data = [times, ...series.map(([, , values]) => values)] as uPlot.AlignedData
-  const shape = `${stats.period} ${series.map(([name]) => name).join()}`
+  const is_blank = series.every(([, , values]) => values.every((value) => !value))
+  const shape = `${is_blank} ${stats.period} ${series.map(([name]) => name).join()}`
 
   useEffect(() => {
+    if (is_blank) return
     const drawn = new uPlot(optionsOf(place.current!, series, stats, unit), data, place.current!)
     plot.current = drawn
     const observer = new ResizeObserver(([entry]) =>
@@ -35,6 +37,7 @@ export function Plot({ title, unit, stats, series }: { title: string; unit?: str
     )
     observer.observe(place.current!)
     return () => {
+      plot.current = null
       observer.disconnect()
       drawn.destroy()
     }
@@ -47,7 +50,7 @@ export function Plot({ title, unit, stats, series }: { title: string; unit?: str
         {title}
         {unit && <small> {unit}</small>}
       </figcaption>
-      <div ref={place} aria-hidden="true" />
+      {is_blank ? <p class="hint">{t('reports.blank')}</p> : <div ref={place} aria-hidden="true" />}
       <p class="unseen">{series.map(([name, , values]) => `${name}: ${spokenValues(values, unit)}`).join('; ')}</p>
     </figure>
   )

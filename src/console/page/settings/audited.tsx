@@ -4,8 +4,9 @@ import { withTurnsShown } from '../direction'
 import { Filters, filterOf } from '../forms/filters'
 import type { Spec } from '../forms/spec'
 import { useRows } from '../lists'
+import { useNames } from '../names'
+import { changed, hrefOf } from '../route'
 import { Table } from '../rows'
-import { useUsers } from '../time/use-users'
 import { Time } from '../ui/measures'
 import type { View } from '../view-types'
 import { auditEnglish } from '../words/audit-english'
@@ -16,7 +17,7 @@ const KEYS = Object.keys(auditEnglish) as (keyof typeof auditEnglish)[]
 
 export function AuditLog(view: View) {
   const { api, route } = view
-  const users = useUsers(api)
+  const users = useNames(api, 'users') ?? []
   const specs: Spec[] = [
     {
       kind: 'choice',
@@ -54,13 +55,18 @@ export function AuditLog(view: View) {
             <td dir="auto">{actor.name ?? actor.type}</td>
             <td>
               <span title={action}>{wordsOf(action)}</span>
-              {resource && <small>{`${resource.type} ${resource.id}`}</small>}
+              {resource && (
+                <small>
+                  <a href={hrefOf(api.organization_id, route.path, changed(route.query, { resource_id: resource.id }))}>
+                    {resource.type.replaceAll('_', ' ')}
+                  </a>
+                </small>
+              )}
             </td>
             <td class="wide">{changes && <Changes changes={changes} />}</td>
-            <td class="wide">
+            <td title={request_id ?? undefined}>
               {ip}
               {user_agent && <small title={user_agent}>{programOf({ user_agent })}</small>}
-              {request_id && <small>{request_id}</small>}
             </td>
           </>
         )}
@@ -77,18 +83,15 @@ function wordsOf(action: string): string {
 
 /** Fields that were changed, from and to; other facts as they are. */
 function Changes({ changes }: { changes: Record<string, unknown> }) {
+  const words = Object.entries(changes).map(([name, value]) => {
+    const { from, to } = (value ?? {}) as { from?: unknown; to?: unknown }
+    const is_change = typeof value === 'object' && value !== null && ('from' in value || 'to' in value)
+    return `${name}: ${is_change ? [from, to].filter(isGiven).map(written).join(' → ') : written(value)}`
+  })
   return (
-    <ul>
-      {Object.entries(changes).map(([name, value]) => {
-        const { from, to } = (value ?? {}) as { from?: unknown; to?: unknown }
-        const is_change = typeof value === 'object' && value !== null && ('from' in value || 'to' in value)
-        return (
-          <li key={name} dir="auto">
-            <code>{name}</code>: {is_change ? [from, to].filter(isGiven).map(written).join(' → ') : written(value)}
-          </li>
-        )
-      })}
-    </ul>
+    <span class="excerpt" dir="auto" title={words.join('\n')}>
+      {words.join(' · ')}
+    </span>
   )
 }
 

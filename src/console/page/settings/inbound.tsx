@@ -5,6 +5,7 @@ import type { Mailbox } from '../../../mail/mailboxes/model'
 import { Filters, filterOf } from '../forms/filters'
 import type { Spec } from '../forms/spec'
 import { useRows } from '../lists'
+import { useNames } from '../names'
 import { go, hrefOf } from '../route'
 import { Table } from '../rows'
 import { Button } from '../ui/buttons'
@@ -23,7 +24,7 @@ const OUTCOMES = [
 ]
 export function Inbound(view: View) {
   const { api, route } = view
-  const mailboxes = useRows<Mailbox>(api, '/mailboxes').rows
+  const mailboxes = useNames(api, 'mailboxes')
   const specs = filterSpecs(mailboxes ?? [])
   const filter = filterOf(route.query, specs)
   const list = useRows<InboundMessage>(api, '/inbound-messages', filter)

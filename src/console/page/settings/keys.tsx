@@ -10,13 +10,19 @@ import type { View } from '../view-types'
 import { t } from '../words/catalogue'
 import { Managed } from './managed'
 
-const RESOURCES = `tickets messages drafts macros contacts companies labels time_entries views webhooks mailboxes
-  inbound_messages users organization`.split(/\s+/)
-const GRANTS = [
-  ...['*:read', '*:write'],
-  ...RESOURCES.flatMap((one) => [`${one}:read`, `${one}:write`]),
-  ...['audit_log:read', 'retention:read', 'contact_tokens:write'],
-]
+/** Grants by what they are about. */
+const GROUPS = {
+  everything: ['*:read', '*:write'],
+  tickets: ['tickets', 'messages', 'drafts', 'macros', 'views'].flatMap(both),
+  customers: [...['contacts', 'companies'].flatMap(both), 'contact_tokens:write'],
+  work: ['labels', 'time_entries'].flatMap(both),
+  mail: ['mailboxes', 'inbound_messages'].flatMap(both),
+  organization: [...['organization', 'users', 'webhooks'].flatMap(both), 'audit_log:read', 'retention:read'],
+}
+
+function both(resource: string): string[] {
+  return [`${resource}:read`, `${resource}:write`]
+}
 
 export function Keys(view: View) {
   const { api, route } = view
@@ -60,7 +66,9 @@ function specs(): Spec[] {
       kind: 'many',
       name: 'permissions',
       label: t('key.may'),
-      options: GRANTS.map((value) => ({ value, text: value })),
+      options: Object.entries(GROUPS).flatMap(([name, grants]) =>
+        grants.map((value) => ({ value, text: value, group: t(`group.${name as keyof typeof GROUPS}`) })),
+      ),
     },
     { kind: 'lines', name: 'allowed_networks', label: t('key.networks'), hint: t('key.networks_hint'), rows: 2 },
   ]

@@ -1,9 +1,8 @@
 /** Macros: prepared answers, and what they change of a ticket. */
-import type { Label } from '../../../desk/labels/model'
 import type { Macro } from '../../../desk/macros/model'
+import { formatSpec, withFormat } from '../forms/format-field'
 import type { Body, Option, Spec } from '../forms/spec'
-import { useRows } from '../lists'
-import { useUsers } from '../time/use-users'
+import { useNames } from '../names'
 import type { View } from '../view-types'
 import { t } from '../words/catalogue'
 import { Managed } from './managed'
@@ -13,8 +12,8 @@ const PRIORITIES = ['low', 'normal', 'high', 'urgent'] as const
 const NOBODY = 'nobody'
 
 export function MacroSettings({ api }: View) {
-  const users = useUsers(api)
-  const labels = useRows<Label>(api, '/labels', {}, ({ type }) => type.startsWith('label.')).rows ?? []
+  const users = useNames(api, 'users') ?? []
+  const labels = useNames(api, 'labels') ?? []
   const people = users.filter(({ active }) => active).map(({ id, name }) => ({ value: id, text: name }))
   const label_options = labels.map(({ id, name }) => ({ value: id, text: name }))
   return (
@@ -40,7 +39,7 @@ export function MacroSettings({ api }: View) {
       )}
       specs={() => specsOf(people, label_options)}
       startOf={(one) => one && { ...one, ...flat(one.changes) }}
-      toBody={nested}
+      toBody={(body, one) => nested(withFormat(body, ['body', 'format'], one))}
       deleteMeans={() => t('macro.delete_means')}
     />
   )
@@ -58,6 +57,7 @@ function specsOf(people: Option[], labels: Option[]): Spec[] {
       max: 100_000,
       rows: 6,
     },
+    formatSpec('format'),
     { kind: 'check', name: 'is_internal', label: t('macro.is_note') },
     {
       kind: 'choice',

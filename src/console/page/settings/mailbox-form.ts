@@ -1,5 +1,6 @@
 /** The form of a mailbox: its address, its server with password or tokens, its signatures. */
 import type { Mailbox } from '../../../mail/mailboxes/model'
+import { formatSpec, withFormat } from '../forms/format-field'
 import { type Body, type Spec, valueAt } from '../forms/spec'
 import { t } from '../words/catalogue'
 
@@ -136,6 +137,14 @@ function signatureSpecs(): Spec[] {
     },
     { kind: 'check', name: 'verp', is_rare: true, label: t('mailbox.verp'), hint: t('mailbox.verp_hint') },
     {
+      kind: 'text',
+      name: 'from_name',
+      is_rare: true,
+      label: t('mailbox.from_name'),
+      hint: t('mailbox.from_name_hint'),
+      max: 255,
+    },
+    {
       kind: 'area',
       name: 'signature',
       label: t('mailbox.signature'),
@@ -143,6 +152,7 @@ function signatureSpecs(): Spec[] {
       max: 10_000,
       rows: 4,
     },
+    formatSpec('signature_format'),
   ]
 }
 
@@ -156,7 +166,8 @@ export function mailboxValue(one: Mailbox | undefined): Body {
 }
 
 /** The body that the form becomes: without a host the mailbox only receives, without a domain nothing is signed. */
-export function mailboxBody({ sign_in, ...body }: Body, one: Mailbox | undefined): Body {
+export function mailboxBody({ sign_in, ...given }: Body, one: Mailbox | undefined): Body {
+  const body = withFormat(given, ['signature', 'signature_format'], one)
   const { smtp, dkim } = body as { smtp?: Body; dkim?: Body }
   // A new mailbox leaves it out.
   const none = one ? null : undefined

@@ -1,6 +1,6 @@
 /** A list of things that are added, edited and removed in the same way, such as labels or macros. */
 import type { ComponentChildren } from 'preact'
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import type { Api } from '../api'
 import type { Told } from '../events'
 import { Doom } from '../forms/doom'
@@ -123,10 +123,13 @@ function Edit<T extends { id: string }>(props: EditProps<T>) {
     if (!one) onMade?.(data)
     await reload()
   }
+  // While names are read anew nothing is known of the fields: they stay as they were.
+  const fields = useRef<Spec[]>([])
+  fields.current = specs(one) ?? fields.current
   return (
     <Dialog title={one ? t('act.edit_what', { name: nameOf(one) }) : adding!} onClose={onClose}>
       <EditForm
-        specs={specs(one)!}
+        specs={fields.current}
         value={startOf ? startOf(one) : (one as Body | undefined)}
         submit={t('act.save')}
         send={save}

@@ -42,12 +42,17 @@ export function OrganizationSettings({ api }: View) {
       <p class="hint">
         {t('organization.id')} <Copyable text={organization.id} label={t('organization.id')} />
       </p>
-      <EditForm key={saved} specs={specs()} value={organization} submit={t('act.save')} send={save} />
+      <EditForm key={saved} specs={specs(organization)} value={organization} submit={t('act.save')} send={save} />
     </div>
   )
 }
 
-function specs(): Spec[] {
+/** The zones that the browser knows, and the one that is chosen. */
+function zones(chosen: string): string[] {
+  return [...new Set(['UTC', ...Intl.supportedValuesOf('timeZone'), chosen])]
+}
+
+function specs({ time_zone }: Organization): Spec[] {
   return [
     { kind: 'text', name: 'name', label: t('field.name'), max: 255, required: true },
     {
@@ -66,6 +71,13 @@ function specs(): Spec[] {
       step: 'any',
     },
     { kind: 'text', name: 'currency', label: t('field.currency'), hint: t('organization.currency_hint'), max: 3 },
+    {
+      kind: 'choice',
+      name: 'time_zone',
+      label: t('organization.zone'),
+      hint: t('organization.zone_hint'),
+      options: zones(time_zone).map((zone) => ({ value: zone, text: zone.replaceAll('_', ' ') })),
+    },
     { kind: 'check', name: 'reopen_on_reply', label: t('organization.reopen') },
     {
       kind: 'choice',

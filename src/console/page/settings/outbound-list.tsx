@@ -4,6 +4,7 @@ import type { OutboundMessage } from '../../../mail/outbound-messages/model'
 import { Filters, filterOf } from '../forms/filters'
 import type { Spec } from '../forms/spec'
 import { useRows } from '../lists'
+import { useNames } from '../names'
 import { hrefOf } from '../route'
 import { Table } from '../rows'
 import { Action } from '../ui/buttons'
@@ -17,7 +18,7 @@ const STATUSES = ['queued', 'sent', 'failed', 'bounced'] as const
 
 export function Outbound(view: View) {
   const { api, route } = view
-  const mailboxes = useRows<Mailbox>(api, '/mailboxes').rows ?? []
+  const mailboxes = useNames(api, 'mailboxes') ?? []
   const specs = filterSpecs(mailboxes)
   const list = useRows<OutboundMessage>(api, '/outbound-messages', filterOf(route.query, specs), ({ type }) =>
     type.startsWith('message.'),

@@ -1,10 +1,9 @@
 /** Rules about old tickets, with what they would do now, and labels that keep tickets. */
 import { useState } from 'preact/hooks'
-import type { Label } from '../../../desk/labels/model'
 import type { Retention, RetentionPreview, Rule } from '../../../desk/retention/model'
 import { type Api, Refusal } from '../api'
-import { useRows } from '../lists'
 import { useLive } from '../live'
+import { useNames } from '../names'
 import { hrefOf } from '../route'
 import { Action, Button } from '../ui/buttons'
 import { Time } from '../ui/measures'
@@ -78,7 +77,7 @@ function useDraft(api: Api, retention: Retention, reload: () => Promise<void>) {
 
 function Edit({ api, retention, reload }: View & { retention: Retention; reload: () => Promise<void> }) {
   const { draft, setDraft, is_same, found, faultAt, look, save } = useDraft(api, retention, reload)
-  const labels = (useRows<Label>(api, '/labels').rows ?? []).map(({ id, name }) => ({ value: id, text: name }))
+  const labels = (useNames(api, 'labels') ?? []).map(({ id, name }) => ({ value: id, text: name }))
   const setRules = (rules: Draft['rules']) => setDraft({ ...draft, rules })
   return (
     <>

@@ -1,26 +1,35 @@
 /** Saved views of the ticket list. Each is its owner's alone until it is shared. */
 
 import type { Contact } from '../../../desk/contacts/model'
-import type { Label } from '../../../desk/labels/model'
 import type { View as SavedView } from '../../../desk/views/model'
-import type { User } from '../../../people/users/model'
 import type { Api } from '../api'
 import type { Spec } from '../forms/spec'
-import { type Choices, filterOf, linesOf } from '../inbox/saved-filters'
-import { readRows } from '../lists'
+import { filterOf, linesOf } from '../inbox/saved-filters'
+import type { Choices } from '../inbox/search-words'
 import { useLive } from '../live'
+import { readNames } from '../names'
 import { hrefOf } from '../route'
 import { isAdmin, type View } from '../view-types'
 import { t } from '../words/catalogue'
 import { Managed } from './managed'
 
-const SORTS = ['-created_at', 'created_at', '-updated_at', 'updated_at', '-priority', 'priority'] as const
+const SORTS = [
+  '-last_message_at',
+  'last_message_at',
+  'waiting_since',
+  '-waiting_since',
+  '-created_at',
+  'created_at',
+  '-updated_at',
+  'updated_at',
+  '-priority',
+  'priority',
+] as const
 
 const NAMES_EVERY_MS = 60_000
-const MOST_NAMES = 1000
 
 export function ViewSettings({ api, me, organization }: View) {
-  const names = useNames(api)
+  const names = useNamed(api)
   const lines = (filter: SavedView['filter']) => (names ? linesOf(filter, names, names.named) : [])
   const mayChange = ({ owner }: SavedView) => isAdmin(organization) || owner?.id === me.id
   return (
@@ -80,16 +89,16 @@ function specs(): Spec[] {
 }
 
 /** The names of ids in filters. */
-function useNames(api: Api) {
+function useNamed(api: Api) {
   return useLive<Choices & { named: Record<string, string> }>(
     `names of views ${api.organization_id}`,
     async (_before, signal) => {
       const [labels, users, views] = await Promise.all([
-        api.get<Label[]>('/labels', { signal }),
-        readRows<User>(api, '/users', {}, MOST_NAMES, signal),
-        readRows<SavedView>(api, '/views', {}, MOST_NAMES, signal),
+        readNames(api, 'labels'),
+        readNames(api, 'users'),
+        readNames(api, 'views'),
       ])
-      const paths = views.rows.flatMap(({ filter: { contact_id, company_id } }) => [
+      const paths = views.flatMap(({ filter: { contact_id, company_id } }) => [
         ...(contact_id ? [`/contacts/${contact_id}`] : []),
         ...(company_id ? [`/companies/${company_id}`] : []),
       ])
@@ -97,7 +106,7 @@ function useNames(api: Api) {
       const read = (path: string) => api.get<Pick<Contact, 'id' | 'name'> & { email?: string }>(path, { signal })
       const found = await Promise.all([...new Set(paths)].map((path) => read(path).catch(() => undefined)))
       const named = found.flatMap((one) => (one ? [[one.data.id, one.data.email ?? one.data.name]] : []))
-      return { labels: labels.data, users: users.rows, named: Object.fromEntries(named) }
+      return { labels, users, named: Object.fromEntries(named) }
     },
     NAMES_EVERY_MS,
   ).value

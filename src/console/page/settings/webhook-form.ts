@@ -1,18 +1,31 @@
 /** The form of a webhook: where it sends, which events, and of which tickets. */
 import type { Webhook } from '../../../delivery/webhooks/model'
-import type { Label } from '../../../desk/labels/model'
-import type { Mailbox } from '../../../mail/mailboxes/model'
 import type { Api } from '../api'
 import { findCompanies, nameCompany } from '../customers/find'
 import type { Body, Find, Option, Spec } from '../forms/spec'
-import { useRows } from '../lists'
+import { useNames } from '../names'
 import { t } from '../words/catalogue'
 
-export const EVENTS = `ticket.created ticket.updated ticket.deleted ticket.assigned ticket.status_changed ticket.erased
-  ticket.merged ticket.unmerged ticket.split message.created message.deleted message.email_sent message.email_failed
-  message.email_bounced message.erased contact.created contact.updated contact.deleted company.created company.updated
-  company.deleted label.created label.updated label.deleted time_entry.created time_entry.updated time_entry.deleted
-  inbound_message.filed organization.imported`.split(/\s+/)
+/** The events by what they are about. */
+const GROUPS = {
+  tickets: 'created updated deleted assigned status_changed erased merged unmerged split'
+    .split(' ')
+    .map((what) => `ticket.${what}`),
+  messages: 'created deleted email_sent email_failed email_bounced erased'.split(' ').map((what) => `message.${what}`),
+  customers: ['contact', 'company'].flatMap(changesOf),
+  work: ['label', 'time_entry'].flatMap(changesOf),
+  organization: ['inbound_message.filed', 'organization.imported'],
+}
+
+function changesOf(thing: string): string[] {
+  return ['created', 'updated', 'deleted'].map((what) => `${thing}.${what}`)
+}
+
+export const EVENTS = Object.values(GROUPS).flat()
+const EVENT_OPTIONS = () =>
+  Object.entries(GROUPS).flatMap(([name, events]) =>
+    events.map((value) => ({ value, text: value, group: t(`group.${name as keyof typeof GROUPS}`) })),
+  )
 const STATUSES = ['open', 'pending', 'resolved', 'closed'] as const
 const PRIORITIES = ['low', 'normal', 'high', 'urgent'] as const
 const LISTS = ['status', 'priority', 'label_ids', 'mailbox_ids', 'company_ids']
@@ -21,8 +34,8 @@ const LISTS = ['status', 'priority', 'label_ids', 'mailbox_ids', 'company_ids']
 type FilterNames = { labels: Option[]; mailboxes: Option[]; findCompany: Find; nameOf: (id: string) => Promise<string> }
 
 export function useFilterNames(api: Api): FilterNames {
-  const labels = useRows<Label>(api, '/labels').rows ?? []
-  const mailboxes = useRows<Mailbox>(api, '/mailboxes').rows ?? []
+  const labels = useNames(api, 'labels') ?? []
+  const mailboxes = useNames(api, 'mailboxes') ?? []
   return {
     labels: labels.map(({ id, name }) => ({ value: id, text: name })),
     mailboxes: mailboxes.map(({ id, address }) => ({ value: id, text: address })),
@@ -46,12 +59,7 @@ export function webhookSpecs(
       max: 255,
     },
     { kind: 'check', name: 'ordered', label: t('webhook.ordered'), hint: t('webhook.ordered_hint') },
-    {
-      kind: 'many',
-      name: 'events',
-      label: t('webhook.events'),
-      options: EVENTS.map((value) => ({ value, text: value })),
-    },
+    { kind: 'many', name: 'events', label: t('webhook.events'), options: EVENT_OPTIONS() },
     {
       kind: 'many',
       name: 'filter.status',

@@ -13,6 +13,14 @@ import { t } from '../words/catalogue'
 import type { Progress } from './progress'
 
 const SELECTOR = 'deskwire'
+/** A name or address that the world can reach: no bare name, and none of this machine or of a private network. */
+const PUBLIC =
+  /^(?!(localhost|.*\.(local|localhost|internal|lan|home)|(0|10|127|169\.254|192\.168|172\.(1[6-9]|2\d|3[01]))\..*)$)[\w-]+(\.[\w-]+)+$/i
+
+/** Tells if others can reach a host by this name. */
+export function isPublic(host: string): boolean {
+  return PUBLIC.test(host)
+}
 
 type Props = { api: Api; progress: Progress; reload: () => Promise<void> }
 
@@ -42,7 +50,8 @@ export function Records({ api, progress, reload }: Props) {
               what={t('records.mx')}
               type="MX"
               name={domain}
-              value={`10 ${host}.`}
+              value={isPublic(host) ? `10 ${host}.` : undefined}
+              hint={isPublic(host) ? undefined : t('records.no_name', { host })}
               {...checks('MX')}
               otherwise={
                 <Dot kind={progress.arrived ? 'sent' : 'queued'}>
@@ -90,6 +99,11 @@ type SenderProps = Props & { mailbox: Mailbox; host: string; checks: Checks }
 /** The records that receivers look at. The mail that came back to the mailbox says how it was judged. */
 function SenderRows({ api, mailbox, host, progress, reload, checks }: SenderProps) {
   const domain = mailbox.address.replace(/^.*@/, '')
+  const sender = isPublic(host) ? `${/^[\d.]+$/.test(host) ? 'ip4' : 'a'}:${host}` : 'mx'
+  const value = `v=spf1 ${sender} ~all`
+  const { checked, look } = checks('SPF')
+  // The service compares with a name or an address that nobody else may know.
+  const spf = { look, checked: checked && (isPublic(host) ? checked : { ...checked, value }) }
   const judged = progress.test?.returned?.authentication
   const mark = (result: string | undefined) =>
     result === undefined ? <Dot kind="queued">{t('records.by_test')}</Dot> : <Result result={result} />
@@ -99,9 +113,9 @@ function SenderRows({ api, mailbox, host, progress, reload, checks }: SenderProp
         what={t('records.spf')}
         type="TXT"
         name={domain}
-        value={`v=spf1 ${/^[\d.]+$/.test(host) ? 'ip4' : 'a'}:${host} ~all`}
+        value={value}
         hint={t('records.spf_hint')}
-        {...checks('SPF')}
+        {...spf}
         otherwise={mark(judged?.spf)}
       />
       <Dkim
@@ -130,7 +144,13 @@ function Result({ result }: { result: string }) {
 }
 
 type Looked = { checked?: DomainRecord | undefined; look?: () => Promise<void>; otherwise: ComponentChildren }
-type RowProps = Looked & { what: string; type: string; name: string; value: string; hint?: string }
+type RowProps = Looked & {
+  what: string
+  type: string
+  name: string
+  value: string | undefined
+  hint?: string | undefined
+}
 
 function Row({ what, type, name, value, hint, ...looked }: RowProps) {
   const { checked } = looked
@@ -140,8 +160,8 @@ function Row({ what, type, name, value, hint, ...looked }: RowProps) {
         {what} <small>{type}</small>
       </td>
       <td class="wide">
-        <Copyable text={name} label={t('records.name_of', { name: what })} />
-        <Copyable text={checked?.value ?? value} label={t('records.value_of', { name: what })} />
+        {value && <Copyable text={name} label={t('records.name_of', { name: what })} />}
+        {value && <Copyable text={checked?.value ?? value} label={t('records.value_of', { name: what })} />}
         {hint && <small>{hint}</small>}
       </td>
       <td class="checked">

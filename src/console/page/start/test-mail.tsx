@@ -14,6 +14,7 @@ import { Time } from '../ui/measures'
 import { tell } from '../ui/toasts'
 import { t } from '../words/catalogue'
 import { type Progress, TEST_FIELD } from './progress'
+import { isPublic } from './records'
 
 type Props = { api: Api; progress: Progress; reload: () => Promise<void> }
 
@@ -53,7 +54,7 @@ export function Arrival({ api, progress, reload }: Props) {
       </p>
       <details>
         <summary>{t('start.no_records')}</summary>
-        {smtp && <pre>{commandFor(address, smtp.port)}</pre>}
+        {smtp && isPublic(location.hostname) && <pre>{commandFor(address, smtp.port)}</pre>}
         <Action run={putIn}>{t('start.put_in')}</Action>
       </details>
     </>
@@ -77,7 +78,7 @@ export function TestMail({ api, progress, reload }: Props) {
       contact_id: contact.id,
       custom: { [TEST_FIELD]: true },
     })
-    await api.post<Message>(`/tickets/${ticket.id}/messages`, { body: t('start.test_text') })
+    await api.post<Message>(`/tickets/${ticket.id}/messages`, { body: t('start.test_text'), format: 'text' })
     await reload()
   }
   return (

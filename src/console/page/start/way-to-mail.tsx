@@ -7,6 +7,7 @@ import { type Body, withoutEmpty } from '../forms/spec'
 import { go, hrefOf } from '../route'
 import { mailboxBody, mailboxSpecs, mailboxValue } from '../settings/mailbox-form'
 import { testMailbox, testWords } from '../settings/mailboxes'
+import { readMe } from '../sign-in'
 import { Action, Button } from '../ui/buttons'
 import { Dialog } from '../ui/dialogs'
 import { Dot } from '../ui/marks'
@@ -18,22 +19,28 @@ import { doneOf, type Progress, useProgress } from './progress'
 import { Records } from './records'
 import { Arrival, TestMail } from './test-mail'
 
+/** The name of an organization that nobody has named. */
+const FIRST_NAME = 'My organization'
+
 type Props = View & { progress: Progress; reload: () => Promise<void> }
 
 export function FirstSteps(view: View) {
   const live = useProgress(view.api)
   if (!live.value) return <Waiting error={live.error} />
   const { value: progress, reload } = live
-  const done = doneOf(progress)
+  const done = { ...doneOf(progress), name: view.organization.name !== FIRST_NAME }
   const props = { ...view, progress, reload }
   const count = Object.values(done).filter(Boolean).length
   return (
     <div class="first-steps">
       <p class="hint">
-        {t('start.lead')} <progress max={5} value={count} aria-label={t('start.progress')} />{' '}
-        {t('start.done_of', { done: count, all: 5 })}
+        {t('start.lead')} <progress max={6} value={count} aria-label={t('start.progress')} />{' '}
+        {t('start.done_of', { done: count, all: 6 })}
       </p>
       <ol class="steps">
+        <Step title={t('start.name')} is_done={done.name}>
+          <NameStep {...props} />
+        </Step>
         <Step title={t('start.mailbox')} is_done={done.mailbox}>
           <MailboxStep {...props} />
         </Step>
@@ -47,7 +54,7 @@ export function FirstSteps(view: View) {
         <Step title={t('start.send')} is_done={done.sent} is_later={!done.server}>
           <TestMail {...props} />
         </Step>
-        <Step title={t('start.colleague')} is_done={done.colleague}>
+        <Step title={t('start.colleague')} is_done={done.colleague} is_later={!done.server}>
           <ColleagueStep {...props} />
         </Step>
       </ol>
@@ -82,6 +89,23 @@ function Step({ title, is_done, is_later, children }: StepProps) {
         {state !== 'later' && children}
       </details>
     </li>
+  )
+}
+
+function NameStep({ api, organization }: Props) {
+  return (
+    <>
+      <p>{t('start.name_means')}</p>
+      <EditForm
+        specs={[{ kind: 'text', name: 'name', label: t('field.name'), max: 255, required: true }]}
+        value={{ name: organization.name === FIRST_NAME ? '' : organization.name }}
+        submit={t('act.save')}
+        send={async (body) => {
+          await api.patch('/organization', body)
+          await readMe()
+        }}
+      />
+    </>
   )
 }
 

@@ -3,13 +3,14 @@ import { useState } from 'preact/hooks'
 import type { TimeEntry, Totals } from '../../../desk/time-entries/model'
 import type { User } from '../../../people/users/model'
 import { query } from '../api'
-import { money } from '../customers/amounts'
+import { csvForm, money } from '../customers/amounts'
 import { findCompanies } from '../customers/find'
 import { download } from '../download'
 import { Doom } from '../forms/doom'
 import { Filters, filterOf } from '../forms/filters'
 import type { Spec } from '../forms/spec'
 import { useRows } from '../lists'
+import { useNames } from '../names'
 import { hrefOf } from '../route'
 import { Table } from '../rows'
 import { Action, Button } from '../ui/buttons'
@@ -18,13 +19,12 @@ import { tell } from '../ui/toasts'
 import { isAdmin, type View } from '../view-types'
 import { t } from '../words/catalogue'
 import { EntryForm } from './entry-form'
-import { useUsers } from './use-users'
 
 type Meta = { next_cursor: string | null; total?: number; totals?: Totals }
 
 export function TimeEntries(view: View) {
   const { api, route } = view
-  const users = useUsers(api)
+  const users = useNames(api, 'users') ?? []
   const [open, setOpen] = useState<'new' | TimeEntry>()
   const [doomed, setDoomed] = useState<TimeEntry>()
   const specs = filterSpecs(view, users)
@@ -35,7 +35,7 @@ export function TimeEntries(view: View) {
   const csv = () =>
     download(
       api,
-      `/time-entries/export${query({ date_from: from, date_to: to })}`,
+      `/time-entries/export${query({ date_from: from, date_to: to, ...csvForm() })}`,
       `${['time', from, to].filter(Boolean).join('-')}.csv`,
     )
   return (

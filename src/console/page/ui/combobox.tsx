@@ -24,7 +24,8 @@ export type Option = {
 
 type OptionsProps = {
   label: string
-  options: Option[]
+  /** Undefined while they are read: the choice by Enter is made then. */
+  options: Option[] | undefined
   /** @param words what was typed */
   onChoose: (value: string, words: string) => void
   placeholder?: string
@@ -39,14 +40,19 @@ export function Options({ label, options, onChoose, placeholder, onType }: Optio
   const list = useRef<HTMLDivElement>(null)
   const [words, setWords] = useState('')
   const [place, setPlace] = useState(0)
-  const fitting = fittingOf(options, words).slice(0, MOST_SHOWN)
+  const [chooses, setChooses] = useState(false)
+  const fitting = fittingOf(options ?? [], words).slice(0, MOST_SHOWN)
   const now = Math.min(place, fitting.length - 1)
+  useEffect(() => {
+    if (chooses && options && fitting[now]) onChoose(fitting[now].value, words.trim())
+  }, [chooses, !options])
   useEffect(() => {
     list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest' })
   }, [now])
   const onKeyDown = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
     if (step) setPlace((now + step + fitting.length) % Math.max(1, fitting.length))
+    else if (event.key === 'Enter' && !options) setChooses(true)
     else if (event.key === 'Enter' && fitting[now]) onChoose(fitting[now].value, words.trim())
     else return
     event.preventDefault()
@@ -84,7 +90,8 @@ export function Options({ label, options, onChoose, placeholder, onType }: Optio
           />
         ))}
       </div>
-      {fitting.length === 0 && <p class="empty">{t('ui.none_fits')}</p>}
+      {!options && <p class="empty">{t('ui.loading')}</p>}
+      {options && fitting.length === 0 && <p class="empty">{t('ui.none_fits')}</p>}
     </div>
   )
 }
@@ -129,7 +136,7 @@ function OneOption({ id, option, is_selected, heads, onChoose }: OneProps) {
   )
 }
 
-/** The options that have all the words, those first in which a word begins with what was typed. */
+/** The options that have all the words, by groups: those first in which a word begins with what was typed. */
 function fittingOf(options: Option[], typed: string): Option[] {
   const all = simple(typed).split(/\s+/)
   const ranked = options.flatMap((option) => {
@@ -138,7 +145,8 @@ function fittingOf(options: Option[], typed: string): Option[] {
     if (!all.every((word) => text.includes(word))) return []
     return [{ option, rank: all.every((word) => text.includes(` ${word}`)) ? 0 : 1 }]
   })
-  return ranked.sort((one, other) => one.rank - other.rank).map(({ option }) => option)
+  const sorted = ranked.sort((one, other) => one.rank - other.rank).map(({ option }) => option)
+  return [...Map.groupBy(sorted, ({ group }) => group).values()].flat()
 }
 
 /** Without case and accents. */

@@ -21,6 +21,7 @@ export function Dialog({ title, children, onClose, is_palette }: DialogProps) {
     const before = document.activeElement as HTMLElement | null
     clearNotices()
     element.current!.showModal()
+    element.current!.querySelector<HTMLElement>('input:not([readonly], [type=hidden]), textarea, select')?.focus()
     return () => {
       clearFaults()
       before?.focus()
@@ -38,7 +39,7 @@ export function Dialog({ title, children, onClose, is_palette }: DialogProps) {
     >
       <h2 class={is_palette ? 'unseen' : undefined}>{title}</h2>
       {children}
-      <Notices />
+      <Notices is_in_dialog />
     </dialog>
   )
 }

@@ -1,29 +1,52 @@
 /** Forms and their fields. */
 import type { ComponentChildren } from 'preact'
-import { useId, useState } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { t } from '../words/catalogue'
 import { Button } from './buttons'
-import { attempt } from './toasts'
+import { faultIn } from './toasts'
 
 type FormProps = {
   send: (form: FormData) => Promise<unknown>
   submit: string
   children: ComponentChildren
   onCancel?: () => void
+  /** Its first field has the focus as soon as it is shown. */
+  takes_focus?: boolean
 }
 
-/** A form whose button is off while it is sent. */
-export function Form({ send, submit, children, onCancel }: FormProps) {
+/** Fields that somebody can type in. */
+const TYPED = 'input:not([readonly], [type=checkbox], [type=radio], [type=file])'
+
+/**
+ * A form whose button is off while it is sent. A fault stands below its fields, and the last of them gets the focus.
+ */
+export function Form({ send, submit, children, onCancel, takes_focus }: FormProps) {
+  const element = useRef<HTMLFormElement>(null)
   const [is_busy, setBusy] = useState(false)
+  const [fault, setFault] = useState('')
+  useLayoutEffect(() => {
+    if (takes_focus) element.current!.querySelector<HTMLElement>(TYPED)?.focus()
+  }, [])
   const onSubmit = async (event: SubmitEvent) => {
     event.preventDefault()
     setBusy(true)
-    await attempt(() => send(new FormData(event.target as HTMLFormElement)))
+    setFault('')
+    try {
+      await send(new FormData(event.target as HTMLFormElement))
+    } catch (error) {
+      setFault(faultIn(error))
+      ;[...(element.current?.querySelectorAll<HTMLElement>(TYPED) ?? [])].at(-1)?.focus()
+    }
     setBusy(false)
   }
   return (
-    <form onSubmit={onSubmit}>
+    <form ref={element} onSubmit={onSubmit}>
       {children}
+      {fault && (
+        <p class="fault" role="alert">
+          {fault}
+        </p>
+      )}
       <p class="buttons">
         <button type="submit" class="main" disabled={is_busy}>
           {submit}
@@ -36,7 +59,7 @@ export function Form({ send, submit, children, onCancel }: FormProps) {
 
 type InputProps = {
   name: string
-  type?: 'text' | 'email' | 'password' | 'url' | 'number' | 'date'
+  type?: 'text' | 'email' | 'password' | 'url' | 'number' | 'date' | 'datetime-local'
   value?: string | number
   required?: boolean
   readOnly?: boolean

@@ -51,11 +51,15 @@ export function PriorityMark({ priority }: { priority: Priority }) {
   return icon ? <Mark kind={priority} icon={icon} title={t(`priority.${priority}`)} /> : null
 }
 
-function Mark({ kind, icon, title }: { kind: string; icon: IconNode; title: string }) {
+type MarkProps = { kind: string; icon: IconNode; title: string; size?: number; children?: ComponentChildren }
+
+/** A sign, with its words for who does not see it. */
+export function Mark({ kind, icon, title, size = 16, children }: MarkProps) {
   return (
     <span class={`mark mark-${kind}`} title={title}>
-      <Icon of={icon} />
-      <span class="unseen">{title}</span>
+      <Icon of={icon} size={size} />
+      <span class="unseen">{title} </span>
+      {children}
     </span>
   )
 }

@@ -18,15 +18,31 @@ const half_minute = new Cell(0)
 setInterval(() => half_minute.value++, 30_000)
 
 /** A time as people say it; the exact one on hover. It is drawn again when its words change. */
-export function Time({ at }: { at: string }) {
-  const words = ago(at)
+export function Time({ at, say = ago }: { at: string; say?: (at: string) => string }) {
+  const words = say(at)
   const [, drawAt] = useState(0)
-  useEffect(() => half_minute.listen(() => ago(at) === words || drawAt(half_minute.value)), [at, words])
+  useEffect(() => half_minute.listen(() => say(at) === words || drawAt(half_minute.value)), [at, words])
   return (
     <time dateTime={at} title={EXACT.format(new Date(at))}>
       {words}
     </time>
   )
+}
+
+const [MINUTES, HOURS, DAYS] = ['minute', 'hour', 'day'].map(
+  (unit) => new Intl.NumberFormat(locales(), { style: 'unit', unit, unitDisplay: 'short' }),
+) as [Intl.NumberFormat, Intl.NumberFormat, Intl.NumberFormat]
+
+/** How long something lasts that began at a time. */
+export function lasting(at: string): string {
+  const seconds = (Date.now() - Date.parse(at)) / 1000
+  if (seconds < HOUR_S) return MINUTES.format(Math.max(1, Math.trunc(seconds / MINUTE_S)))
+  return seconds < DAY_S ? HOURS.format(Math.trunc(seconds / HOUR_S)) : DAYS.format(Math.trunc(seconds / DAY_S))
+}
+
+/** A time of the calendar and the clock, as the browser's language writes it. */
+export function moment(at: string): string {
+  return `${DAY_OF_YEAR.format(new Date(at))}, ${HOUR.format(new Date(at))}`
 }
 
 /** How long ago a time was, or how far ahead it is. */

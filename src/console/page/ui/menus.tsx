@@ -128,18 +128,19 @@ export function Menu({ items, ...popover }: MenuProps) {
 }
 
 type PickerProps = Omit<PopoverProps, 'children'> & {
-  options: Option[]
+  /** Gives the options. It is called once the picker is open, and may read them then. */
+  useOptions: () => Option[] | undefined
   onChoose: (value: string, words: string) => unknown
 }
 
 /** A choice by typing: of people, labels, or what else has many names. */
-export function Picker({ options, onChoose, ...popover }: PickerProps) {
+export function Picker({ useOptions, onChoose, ...popover }: PickerProps) {
   return (
     <Popover {...popover}>
       {(close) => (
-        <Options
+        <Choice
           label={popover.label}
-          options={options}
+          useOptions={useOptions}
           onChoose={(...chosen) => {
             close()
             void attempt(async () => onChoose(...chosen))
@@ -148,4 +149,10 @@ export function Picker({ options, onChoose, ...popover }: PickerProps) {
       )}
     </Popover>
   )
+}
+
+type ChoiceProps = Pick<PickerProps, 'label' | 'useOptions'> & { onChoose: (value: string, words: string) => void }
+
+function Choice({ label, useOptions, onChoose }: ChoiceProps) {
+  return <Options label={label} options={useOptions()} onChoose={onChoose} />
 }

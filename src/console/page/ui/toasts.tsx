@@ -1,8 +1,10 @@
 /** Words about what happened: for the eye and for screen readers. A deed that can be undone has a button for it. */
-import { useEffect, useRef } from 'preact/hooks'
+import { X } from 'lucide'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { Refusal } from '../api'
 import { Cell, useCell } from '../cell'
 import { t } from '../words/catalogue'
+import { Icon } from './icons'
 
 type Told = { id: number; text: string; is_error: boolean; shown_ms: number } & Ways
 
@@ -64,17 +66,36 @@ export async function attempt<T>(work: () => Promise<T>): Promise<T | undefined>
   try {
     return await work()
   } catch (error) {
-    tellFault(error instanceof Refusal ? error.text : String(error))
+    tellFault(faultIn(error))
     return undefined
   }
 }
 
-/** Stands on the page, and in a dialog, which keeps screen readers from what is outside of it. */
-export function Notices() {
+/** Says an error in words for the person. */
+export function faultIn(error: unknown): string {
+  return error instanceof Refusal ? error.text : String(error)
+}
+
+/** A menu that is open. What is shown later lies over it. */
+export const OPEN_MENU = '[popover]:popover-open:not(.notices)'
+
+/**
+ * Stands on the page, over all else and without the focus; and in the flow of a dialog, which keeps screen readers from
+ * what is outside of it.
+ */
+export function Notices({ is_in_dialog = false }) {
   const shown = useCell(notices)
+  const place = useRef<HTMLDivElement>(null)
+  const newest = shown.at(-1)?.id
+  useLayoutEffect(() => {
+    const element = place.current!
+    if (is_in_dialog) return
+    if (element.matches(':popover-open') && document.querySelector(OPEN_MENU)) element.hidePopover()
+    if (!element.matches(':popover-open')) element.showPopover()
+  }, [newest])
   return (
     // Screen readers heed what is put into an element that was there before.
-    <div class="notices" role="status" aria-atomic="false">
+    <div ref={place} class="notices" role="status" aria-atomic="false" popover={is_in_dialog ? undefined : 'manual'}>
       {shown.map((told) => (
         <Notice key={told.id} told={told} />
       ))}
@@ -98,8 +119,8 @@ function Notice({ told }: { told: Told }) {
       <span class="grow" />
       {undo && <Way text={t('ui.undo')} run={undo} is_main onDone={() => remove(id)} />}
       {now && <Way {...now} onDone={() => remove(id)} />}
-      <button type="button" onClick={() => remove(id)}>
-        {t('ui.dismiss')}
+      <button type="button" aria-label={t('ui.dismiss')} title={t('ui.dismiss')} onClick={() => remove(id)}>
+        <Icon of={X} />
       </button>
     </div>
   )

@@ -33,6 +33,7 @@ export const customersEnglish = {
   'contact.erase_title': 'Erase {name} for good?',
   'contact.erased': 'Erased: {tickets} tickets, {messages} messages, {attachments} files.',
   'contact.export': 'Export the person',
+  'contact.write': 'Write to them',
   'contact.merge': 'Merge',
   'contact.merge_into': 'Merge into {name}',
   'contact.merge_means':

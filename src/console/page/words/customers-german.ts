@@ -36,6 +36,7 @@ export const customersGerman: Translated<typeof customersEnglish> = {
   'contact.erase_title': '{name} endgültig löschen?',
   'contact.erased': 'Gelöscht: {tickets} Tickets, {messages} Nachrichten, {attachments} Dateien.',
   'contact.export': 'Person exportieren',
+  'contact.write': 'Schreiben',
   'contact.merge': 'Zusammenführen',
   'contact.merge_into': 'In {name} zusammenführen',
   'contact.merge_means':

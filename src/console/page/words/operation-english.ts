@@ -102,6 +102,7 @@ export const operationEnglish = {
   'reports.day': 'Last 24 hours',
   'reports.deliveries': 'Webhook deliveries',
   'reports.error': 'error',
+  'reports.blank': 'Nothing in this time.',
   'reports.fine': 'Nothing needs attention.',
   'reports.hour': 'Last hour',
   'reports.joined': 'joined tickets',

@@ -108,6 +108,7 @@ export const operationGerman: Translated<typeof operationEnglish> = {
   'reports.day': 'Letzte 24 Stunden',
   'reports.deliveries': 'Zustellungen der Webhooks',
   'reports.error': 'Fehler',
+  'reports.blank': 'Nichts in dieser Zeit.',
   'reports.fine': 'Nichts braucht Aufmerksamkeit.',
   'reports.hour': 'Letzte Stunde',
   'reports.joined': 'zu Tickets',

@@ -1,0 +1,1 @@
+ALTER TABLE "message_pictures" ADD CONSTRAINT "message_pictures_attachment_fk" FOREIGN KEY ("organization_id","attachment_id") REFERENCES "public"."attachments"("organization_id","id") ON DELETE cascade ON UPDATE no action;

@@ -1,0 +1,1 @@
+ALTER TABLE "messages" ADD COLUMN "begins_ticket" boolean DEFAULT false NOT NULL;

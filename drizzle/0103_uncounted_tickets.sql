@@ -1,0 +1,2 @@
+-- Safe beside older processes: it is built once, a million tickets in a second, and is empty when all are counted.
+CREATE INDEX "tickets_uncounted" ON "tickets" USING btree ("organization_id","id") WHERE "tickets"."deleted_at" is null and "tickets"."message_count" is null;

@@ -1,0 +1,1 @@
+ALTER TABLE "mailboxes" ADD COLUMN "from_name" text;

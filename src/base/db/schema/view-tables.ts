@@ -1,0 +1,34 @@
+/** Tables of how people look at tickets. */
+import { sql } from 'drizzle-orm'
+import { boolean, check, foreignKey, index, jsonb, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
+import { createdAt, updatedAt } from '../columns'
+import { memberships } from './member-tables'
+import { root } from './organization-tables'
+import { distributedTable } from './table-parts'
+
+/** Saved filters of the ticket list. */
+export const views = distributedTable(
+  'views',
+  {
+    ...root(),
+    name: text().notNull(),
+    /** Query parameters of `GET /tickets`, as texts. */
+    filter: jsonb().$type<Record<string, string>>().notNull().default({}),
+    sort: text(),
+    shared: boolean().notNull().default(false),
+    /** Null: of an API key, or of a member who was removed. */
+    owner_id: uuid(),
+    created_at: createdAt(),
+    updated_at: updatedAt(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.id] }),
+    index('views_owner').on(table.organization_id, table.owner_id),
+    foreignKey({
+      name: 'views_owner_fk',
+      columns: [table.organization_id, table.owner_id],
+      foreignColumns: [memberships.organization_id, memberships.user_id],
+    }),
+    check('views_private_is_owned', sql`${table.shared} or ${table.owner_id} is not null`),
+  ],
+)
