@@ -117,6 +117,19 @@ test('a ticket that is read stays among the unread ones until they are read agai
   expect(listAfter(told('ticket.updated', changedTo('9', {}, {})), list, asked)).toBe(true)
 })
 
+test('a draft of somebody marks its row at once', () => {
+  const notice = (id: string, draft_count?: number) => ({ type: 'draft', ids: [], ticket_id: id, draft_count }) as Told
+  const list = listOf([ticket('2', { draft_count: 0 }), ticket('1', { draft_count: 1 })])
+  const begun = listAfter(notice('2', 1), list, OPEN) as Tickets
+  expect(begun.rows.map(({ draft_count }) => draft_count)).toEqual([1, 1])
+  expect([notice('2', 0), notice('9', 1), notice('1')].map((one) => listAfter(one, list, OPEN))).toEqual([
+    ...[false, false, false],
+  ])
+  const drafts = { ...OPEN, filter: { has_draft: 'true' } }
+  expect(idsOf(listAfter(notice('1', 0), listOf([ticket('1', { draft_count: 1 })]), drafts))).toEqual([0])
+  expect([notice('9', 1), notice('9', 0)].map((one) => listAfter(one, list, drafts))).toEqual([true, false])
+})
+
 test('what only the service can tell is read', () => {
   const searching = { ...OPEN, filter: { search: 'printer' } }
   expect(listAfter(told('ticket.created', ticket('4')), three(), searching)).toBe(true)

@@ -18,6 +18,8 @@ export type Told = {
   by?: string | null
   /** The people who have the ticket open. */
   users?: Viewer[]
+  /** How many drafts the ticket has. */
+  draft_count?: number
   /** The resource as it is now, and what its type adds. Its type is that of the event. */
   // biome-ignore lint/suspicious/noExplicitAny: each event has its own
   data?: any
@@ -177,15 +179,16 @@ async function read(organization_id: string, stop: AbortSignal): Promise<string>
 }
 
 function toldBy(type: string, text: string): Told {
-  const { data, ticket, by, users } = JSON.parse(text) as {
+  const { data, ticket, by, ...said } = JSON.parse(text) as {
     data?: { id?: string; ticket?: { id?: string } }
     ticket?: { id: string }
     by?: string | null
     users?: Viewer[]
+    draft_count?: number
   }
   if (data) return toldOf(type, data)
   const is_own = type === 'read' && performance.now() - (marked.get(ticket?.id ?? '') ?? -OWN_MARK_MS) < OWN_MARK_MS
-  return { type, ids: [], ticket_id: ticket?.id, by, users, is_own }
+  return { type, ids: [], ticket_id: ticket?.id, by, ...said, is_own }
 }
 
 function toldOf(type: string, data: { id?: string; ticket?: { id?: string } }): Told {

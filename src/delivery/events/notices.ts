@@ -32,12 +32,13 @@ const waiting = new Map<string, Told>()
 /** The client that listens, and whether it does already. */
 let listening: { client: ReturnType<typeof noticesClient>; is_heard: boolean } | undefined
 let telling = Promise.resolve()
-/** Reads who has a ticket open: those who know it set this. */
-let usersOf: (scope: Scope, ticket_id: string) => Promise<unknown[]> = async () => []
+/** Reads what notices of a kind say besides the ticket. */
+type Read = (scope: Scope, ticket_id: string) => Promise<object>
+const readers_of: Partial<Record<Notice['kind'], Read>> = {}
 
-/** Sets what notices of presence say. */
-export function tellUsersBy(read: typeof usersOf): void {
-  usersOf = read
+/** Sets what notices of a kind say: those who know it do so. */
+export function tellBy(kind: Notice['kind'], read: Read): void {
+  readers_of[kind] = read
 }
 
 /** Tells it after the commit, together with what else happens in that second. @throws FORBIDDEN as `requireAuthor` */
@@ -113,12 +114,10 @@ async function tellSome(heard: Reader[], some: Told[]): Promise<void> {
 }
 
 async function noticeText(scope: Scope, { kind, ticket_id, by }: Told): Promise<Uint8Array> {
-  const ticket = { id: ticket_id }
-  if (kind !== 'viewing') return encode(kind, { ticket, by })
   try {
-    return encode(kind, { ticket, users: await usersOf(scope, ticket_id), by })
+    return encode(kind, { ticket: { id: ticket_id }, ...(await readers_of[kind]?.(scope, ticket_id)), by })
   } catch (error) {
-    log.debug({ error: safeError(error) }, 'who has a ticket open was not read')
+    log.debug({ error: safeError(error) }, 'what a notice says was not read')
     return PROMISE
   }
 }

@@ -8,11 +8,14 @@ import { viewHtml } from '../../base/html/view'
 import type { Scope } from '../../base/scope'
 import type { PageMeta } from '../../base/shapes/answers'
 import { firstRows, page } from '../../base/shapes/page'
+import { tellBy } from '../../delivery/events/notices'
 import type { InSteps, Steps } from '../../http/request/steps'
 import { withUrl } from '../attachments/queries'
 import { STEP_SIZE } from '../messages/list-messages'
 import { picturesOfDrafts } from '../messages/pictures'
 import type { Draft, DraftFilter } from './model'
+
+tellBy('draft', countDrafts)
 
 export type DraftPage = { data: Draft[]; meta: PageMeta }
 
@@ -161,4 +164,12 @@ export async function presentDrafts(scope: Scope, rows: DraftRow[]): Promise<Dra
     const urlOf = (id: string) => (mayShow(id) ? attachmentUrl(organization_id, id) : undefined)
     return { ...row, format: formOfRow(row), body_html: viewHtml(row.body_html, urlOf, 'as written'), attachments }
   })
+}
+
+/** Counts the drafts of a ticket, as `draft_count` of the ticket does. */
+async function countDrafts({ sql, organization_id }: Scope, ticket_id: string): Promise<object> {
+  const [row] = await sql<{ draft_count: number }[]>`
+    select count(*)::integer as draft_count from drafts
+    where organization_id = ${organization_id} and ticket_id = ${ticket_id}`
+  return row!
 }

@@ -5,14 +5,14 @@
 import { sweep } from '../../base/db/sweep'
 import type { Connection } from '../../base/db/transact'
 import { inTransaction, type Scope, together } from '../../base/scope'
-import { notice, noticeByTime, tellUsersBy } from '../../delivery/events/notices'
+import { notice, noticeByTime, tellBy } from '../../delivery/events/notices'
 import { requirePerson } from '../../http/request/permissions'
 import { markRead } from '../read-marks/commands'
 import { requireTicket } from '../timeline/require-ticket'
 import type { NewViewing, Viewer } from './model'
 import { findViewers, isOver } from './queries'
 
-tellUsersBy(findViewers)
+tellBy('viewing', async (scope, ticket_id) => ({ users: await findViewers(scope, ticket_id) }))
 
 /**
  * Notes that the caller has the ticket open, and how far it is read, if that is given.

@@ -19,9 +19,9 @@ afterAll(stopApi)
 const view = (client: Client, ticket: { id: string }, writing = false) =>
   client.send('PUT', `/tickets/${ticket.id}/viewing`, { writing })
 const PROMISE = { event: 'notices', data: '{}' }
-const told = (event: string, ticket: { id: string }, by: string) => ({
+const told = (event: string, ticket: { id: string }, by: string, more: object = {}) => ({
   event,
-  data: JSON.stringify({ ticket: { id: ticket.id }, by }),
+  data: JSON.stringify({ ticket: { id: ticket.id }, ...more, by }),
 })
 
 /** A notice of presence: the names of those who have the ticket open, with a star for one who writes. */
@@ -110,23 +110,24 @@ test('a read mark is told to the streams of its person alone', async () => {
   expect((await stranger.next(1))[0]!.event).toBe('viewing')
 })
 
-test('a draft is told to all people', async () => {
+test('a draft is told to all people, with the number that the ticket has', async () => {
   const { admin, agent, scope } = await createOrganization()
   const ticket = await insertTicket(scope)
   const key = await createProgram(admin, ['drafts:write', 'tickets:read', 'messages:write'])
   await using own = await openWithNotices(agent)
   await using other = await openWithNotices(admin)
+  const drafts = (draft_count: number, by = agent.user_id) => told('draft', ticket, by, { draft_count })
   const { data: draft } = (await agent.post(`/tickets/${ticket.id}/drafts`, { body: 'mine' })).body
-  expect(await own.next(1)).toEqual([told('draft', ticket, agent.user_id)])
+  expect(await own.next(1)).toEqual([drafts(1)])
   await agent.patch(`/drafts/${draft.id}`, { body: 'more' })
-  expect(await own.next(1)).toEqual([told('draft', ticket, agent.user_id)])
+  expect(await own.next(1)).toEqual([drafts(1)])
   await agent.post(`/drafts/${draft.id}/send`, {})
-  expect(await nextNotice(own)).toEqual(told('draft', ticket, agent.user_id))
-  for (let n = 0; n < 3; n++) expect(await nextNotice(other)).toEqual(told('draft', ticket, agent.user_id))
+  expect(await nextNotice(own)).toEqual(drafts(0))
+  for (const count of [1, 1, 0]) expect(await nextNotice(other)).toEqual(drafts(count))
   const { data: prepared } = (await key.post(`/tickets/${ticket.id}/drafts`, { body: 'prepared' })).body
-  expect(await nextNotice(other)).toEqual(told('draft', ticket, key.id))
+  expect(await nextNotice(other)).toEqual(drafts(1, key.id))
   await admin.delete(`/drafts/${prepared.id}`)
-  expect(await nextNotice(other)).toEqual(told('draft', ticket, admin.user_id))
+  expect(await nextNotice(other)).toEqual(drafts(0, admin.user_id))
 })
 
 test('others hear nothing: another organization, keys, customers, refused changes, streams that do not ask', async () => {

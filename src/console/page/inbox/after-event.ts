@@ -64,10 +64,19 @@ export function listAfter(told: Told, list: Tickets | undefined, asked: Asked): 
   if (!list) return false
   // Another page of the person tells of its mark.
   if (told.type === 'read') return !told.is_own && list.rows.some(({ id }) => id === told.ticket_id)
+  if (told.type === 'draft') return withDraftsOf(told, list, asked)
   if (!told.data) return false
   const after = changedList(told, list, asked)
   // The event that follows an act of this page is counted.
   return told.is_own && typeof after === 'object' && isCountKept(asked.filter) ? { ...after, meta: list.meta } : after
+}
+
+/** The list once a draft of somebody was begun, changed or removed. */
+function withDraftsOf({ ticket_id, draft_count }: Told, list: Tickets, asked: Asked): Tickets | boolean {
+  if (draft_count === undefined) return false
+  const row = list.rows.find(({ id }) => id === ticket_id)
+  if (row) return placed(list, row, { ...row, draft_count }, asked)
+  return asked.filter.has_draft === 'true' && draft_count > 0
 }
 
 function changedList(told: Told, list: Tickets, asked: Asked): Tickets | boolean {
@@ -197,23 +206,6 @@ function named<T extends Ticket>(ticket: T, { type, data }: Told): T {
 /** The values of another object for the keys of this one. */
 function pick<T extends object>(one: T, other: T): T {
   return Object.fromEntries(Object.keys(one).map((key) => [key, other[key as keyof T]])) as T
-}
-
-const SET = [
-  'subject',
-  'status',
-  'priority',
-  'assignee',
-  'contact',
-  'company',
-  'labels',
-  'external_id',
-  'custom',
-] as const
-
-/** Tells if both have the same of what a change can set. */
-export function isSetAlike(one: Ticket, other: Ticket): boolean {
-  return SET.every((name) => JSON.stringify(one[name]) === JSON.stringify(other[name]))
 }
 
 /** Tells if an object has all values of another one. */

@@ -11,7 +11,7 @@ import { Waiting } from '../ui/placeholders'
 import { attempt } from '../ui/toasts'
 import type { Change, View } from '../view-types'
 import { t } from '../words/catalogue'
-import { isSetAlike, type Shown, shownAfter } from './after-event'
+import { type Shown, shownAfter } from './after-event'
 import { Composer } from './composer'
 import { Merged } from './merge'
 import { Conversation } from './message-list'
@@ -106,6 +106,23 @@ async function readTag(api: Api, { latest, reload }: ReturnType<typeof useTicket
   if (isSetAlike(before, data)) return etag!
   await reload()
   throw new Refusal(412, 'PRECONDITION_FAILED', t('ticket.changed_meanwhile'), {})
+}
+
+const SET = [
+  'subject',
+  'status',
+  'priority',
+  'assignee',
+  'contact',
+  'company',
+  'labels',
+  'external_id',
+  'custom',
+] as const
+
+/** Tells if both have the same of what a change can set. */
+function isSetAlike(one: Ticket, other: Ticket): boolean {
+  return SET.every((name) => JSON.stringify(one[name]) === JSON.stringify(other[name]))
 }
 
 function Back({ href }: { href: string }) {
