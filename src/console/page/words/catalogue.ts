@@ -5,6 +5,7 @@
 import type { ComponentChildren } from 'preact'
 import { withoutTurns } from '../direction'
 import { english } from './english'
+import { refusalsEnglish } from './refusals-english'
 import type { Forms, Refusals } from './translated'
 
 type Catalogue = Record<Key, string | Forms>
@@ -64,7 +65,11 @@ export function rich<K extends Key>(key: K, ...[values]: Values<K, ComponentChil
 
 /** An error of the API in the language of the page, as far as it is known. @param message what the API says */
 export function refusalText(code: string, message: string): string {
-  return refusals?.codes[code] ?? message
+  return refusals?.codes[code] ?? ownWords(code) ?? message
+}
+
+function ownWords(code: string): string | undefined {
+  return code in refusalsEnglish ? refusalsEnglish[code as keyof typeof refusalsEnglish] : undefined
 }
 
 /** The words of the API about a field, in the language of the page. @param code that of the whole answer */

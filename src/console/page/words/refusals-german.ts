@@ -1,5 +1,6 @@
-/** The refusals of the API, in German: a sentence for each code, and what fields must be. */
+/** The refusals of the API, in German: a sentence for each code. */
 import type { ErrorCode } from '../../../base/errors'
+import { faultsGerman } from './faults-german'
 import type { Refusals } from './translated'
 
 const codes: Record<ErrorCode, string> = {
@@ -82,33 +83,4 @@ const codes: Record<ErrorCode, string> = {
   SERVICE_UNAVAILABLE: 'Der Dienst ist gerade nicht verfügbar.',
 }
 
-/** Sentences of fields. One that is not here is told by its code, or else in English. */
-const fields: [RegExp, string][] = [
-  [/^is required$/, 'fehlt'],
-  [/^must be text of (\d+) to (\d+) characters$/, 'muss Text von $1 bis $2 Zeichen sein'],
-  [/^must be text of at most (\d+) characters$/, 'darf höchstens $1 Zeichen haben'],
-  [/^must be text without control characters$/, 'darf keine Steuerzeichen enthalten'],
-  [/^must be text$/, 'muss Text sein'],
-  [/^must be an email address or a domain.*$/, 'muss eine E-Mail-Adresse oder eine Domain sein'],
-  [/^must be an email address without a \+tag$/, 'muss eine E-Mail-Adresse ohne +Zusatz sein'],
-  [/^must be an email address.*$/, 'muss eine E-Mail-Adresse sein'],
-  [/^must be a domain.*$/, 'muss eine Domain wie example.com sein'],
-  [/^must be an https URL.*$/, 'muss eine Adresse mit https sein'],
-  [/^must be a host.*$/, 'muss der Name eines Servers sein'],
-  [/^must be a port.*$/, 'muss ein Port von 1 bis 65535 sein'],
-  [/^must be a network.*$/, 'muss ein Netz wie 203.0.113.0/24 oder eine Adresse sein'],
-  [/^must be a whole number (?:of minutes )?from (\d+) to (\d+)$/, 'muss eine ganze Zahl von $1 bis $2 sein'],
-  [/^must be a number from (\d+) to (\d+).*$/, 'muss eine Zahl von $1 bis $2 sein'],
-  [/^must be a date.*$/, 'muss ein Datum sein'],
-  [/^must be a time.*$/, 'muss ein Zeitpunkt sein'],
-  [/^must be an ISO 4217 code.*$/, 'muss eine Währung wie EUR sein'],
-  [/^must be a list of at most (\d+) .*$/, 'darf höchstens $1 Einträge haben'],
-  [/^must be a list of at least one .*$/, 'braucht mindestens einen Eintrag'],
-  [/^must be a list of 1 to (\d+) .*$/, 'braucht 1 bis $1 Einträge'],
-  [/^must be one of (.*)$/, 'muss eines von diesen sein: $1'],
-  [/^must name no variables but (.*)$/, 'darf nur diese Variablen nennen: $1'],
-  [/^must be 1 to 10 capital letters.*$/, 'muss 1 bis 10 Großbuchstaben und Ziffern haben, zuerst einen Buchstaben'],
-  [/^must be an RSA private key.*$/, 'muss ein privater RSA-Schlüssel von 1024 bis 4096 Bit als PEM sein'],
-]
-
-export const refusalsGerman: Refusals = { codes, fields }
+export const refusalsGerman: Refusals = { codes, fields: faultsGerman }
