@@ -8,6 +8,10 @@ const named = (id: string, name: string) => ({ id, name })
 const names = {
   users: [named('u1', 'Bob Baker'), named('u2', 'Bo')],
   labels: [named('l1', 'bug'), named('l2', 'to do')],
+  mailboxes: [
+    { id: 'b1', address: 'support@desk.example', name: null },
+    { id: 'b2', address: 'sales@desk.example', name: 'The shop' },
+  ],
 } as unknown as Choices
 const NOON = new Date(2026, 0, 31, 12).getTime()
 const read = (text: string) => readSearch(text, names, NOON)
@@ -22,6 +26,8 @@ test.each([
   ['assignee:none', { assignee_id: 'none' }],
   ['assignee:bo', { assignee_id: 'u2' }],
   ['assignee:"bob b"', { assignee_id: 'u1' }],
+  ['mailbox:sup', { mailbox_id: 'b1' }],
+  ['mailbox:"the shop"', { mailbox_id: 'b2' }],
   ['label:bug label:"to do" x', { label_ids: 'l1,l2', search: 'x' }],
   ['http://from:80/ a', { search: 'http://from:80/ a' }],
 ])('%s is a filter', (text, filter) => {
@@ -56,12 +62,27 @@ test('what names nothing is said, and not searched for', () => {
 
 test('a saved filter is said in words, and what has none as a parameter; both are read as they were', async () => {
   const filter = {
-    ...{ status: 'open', label_ids: 'l1,l2', assignee_id: 'u1', search: 'printer', 'custom.mark': 'a b' },
+    ...{
+      status: 'open',
+      label_ids: 'l1,l2',
+      assignee_id: 'u1',
+      mailbox_id: 'b2',
+      search: 'printer',
+      'custom.mark': 'a b',
+    },
     ...{ created_before: '2026-01-31T09:00:00.000Z', external_id: '7' },
   }
   const lines = linesOf(filter, names, {})
   expect(lines).toEqual([
-    ...['status:open', 'label:bug', 'label:"to do"', 'assignee:"Bob Baker"', 'printer', 'custom.mark=a b'],
+    ...[
+      'status:open',
+      'label:bug',
+      'label:"to do"',
+      'assignee:"Bob Baker"',
+      'mailbox:sales@desk.example',
+      'printer',
+      'custom.mark=a b',
+    ],
     ...['created_before=2026-01-31T09:00:00.000Z', 'external_id=7'],
   ])
   expect(await filterOf(new Api('none'), lines, names)).toEqual(filter)

@@ -24,6 +24,14 @@ see who else is at a ticket <- console-tasks: a task > see who else has the tick
 notice that the conversation went on <- console-inbox: the inbox > warns the second of two agents that the first has answered
 read a long conversation <- console-tasks: a task > read the beginning of a long conversation
 send a failed mail again, delete a message <- console-tasks: a task > send a failed mail again, and delete a message
+forward a ticket with its files <- console-deeds: a deed > forward a ticket with its files to somebody else, but none of its notes
+forward one message <- console-deeds: a deed > forward one message of several, or none
+block a sender <- console-deeds: a deed > block who wrote, and take that back as an admin
+delete a ticket <- console-deeds: a deed > delete a ticket for good, unless a label holds it, and go on to the next
+answer from another mailbox <- console-deeds: a deed > answer from another mailbox, and find what came to it
+notice that somebody begins an answer <- console-deeds: a deed > see at once what somebody else has begun to write
+change a whole list <- console-deeds: a deed > change a whole list, and see how far it is from any page
+read 300 messages <- console-deeds: a deed > read \${LONG} messages: few are drawn at once, and nothing more is asked for
 add a participant <- console-tasks: a task > add somebody who gets every answer
 `
 
@@ -40,6 +48,8 @@ search the ledger, block a sender, release mail <- console-admin: an admin > sea
 set an identity provider <- console-admin: an admin > sets an identity provider, requires no factor without one, and removes it
 set up a second factor <- console-tasks: a task > set up a second factor, sign in with it, and remove it
 end sessions, read reports and the audit log <- console-admin: an admin > ends another session, changes the password, and reads reports and the audit log
+erase a person <- console-deeds: a deed > erase a person, and see how many tickets are erased
+send many events again <- console-deeds: a deed > send events again, and see how many are on their way
 set rules for old tickets <- console-admin: an admin > looks at what a rule about old tickets would do, saves it, and keeps some by a label
 read the report of an import <- console-tasks: a task > read the report of an import
 share labels, macros and views <- console-tasks: a task > share a view and a macro with the team

@@ -126,3 +126,34 @@ export function turnedAround(page: Page): Promise<string[]> {
     return [...found]
   })
 }
+
+/** Words of the page itself that are cut: what people wrote may be, labels may not. */
+export function cutLabels(page: Page): Promise<string[]> {
+  return page.evaluate(() =>
+    [...document.querySelectorAll<HTMLElement>('.rail *, #content *, dialog *')]
+      .filter((one) => [...one.childNodes].some((node) => node.nodeType === 3 && node.textContent!.trim()))
+      .filter((one) => one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).overflowX !== 'visible')
+      .filter((one) => !one.closest('.unseen, .row, .message, .head, .side, td, textarea, pre'))
+      .map((one) => `${one.tagName}.${one.className}: ${one.textContent!.trim()}`),
+  )
+}
+
+/** The fields of the page that a toast covers now. */
+export function coveredFields(page: Page): Promise<string[]> {
+  return page.evaluate(() => {
+    const toasts = [...document.querySelectorAll('.notices[popover] .notice')].map((one) => one.getBoundingClientRect())
+    if (toasts.length === 0) throw new Error('there is no toast')
+    const place = document.querySelector('#content')!.getBoundingClientRect()
+    return [...document.querySelectorAll<HTMLInputElement>('#content :is(input, select, textarea)')]
+      .filter((field) => {
+        const { left, right, top, bottom } = field.getBoundingClientRect()
+        const seen = { left, right, top: Math.max(top, place.top), bottom: Math.min(bottom, place.bottom) }
+        if (seen.bottom <= seen.top) return false
+        return toasts.some(
+          (toast) =>
+            toast.left < seen.right && toast.right > seen.left && toast.top < seen.bottom && toast.bottom > seen.top,
+        )
+      })
+      .map(({ name }) => name)
+  })
+}

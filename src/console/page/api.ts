@@ -45,6 +45,8 @@ type Options = {
   raw?: { type?: string; content: BodyInit }
   headers?: Record<string, string>
   signal?: AbortSignal
+  /** The service may answer 503 while it works on: that is no trouble. */
+  is_long?: boolean
 }
 
 /** An answer. `data` is undefined when it has no body, and with 304. `included` is what a GET has named. */
@@ -116,7 +118,7 @@ export class Api {
         response = undefined
       }
       if (response?.status === 403) void readMe()
-      const pause = pauseAfter(response, attempt)
+      const pause = pauseAfter(response, attempt, options.is_long === true)
       if (pause === undefined) {
         if (!response) throw new Refusal(0, 'UNREACHABLE', t('refusal.unreachable'), {})
         trouble.value = ''
@@ -151,7 +153,7 @@ export class Api {
 }
 
 /** @returns milliseconds until the request is to be sent again; undefined when it is not */
-function pauseAfter(response: Response | undefined, attempt: number): number | undefined {
+function pauseAfter(response: Response | undefined, attempt: number, is_long: boolean): number | undefined {
   if (!response || response.status === 502 || response.status === 504) {
     trouble.value = t('trouble.unreachable')
     return AGAIN_MS[attempt]
@@ -159,6 +161,7 @@ function pauseAfter(response: Response | undefined, attempt: number): number | u
   if (response.status !== 429 && response.status !== 503) return undefined
   if (attempt >= AGAIN_MS.length) return undefined
   const seconds = Math.min(Number(response.headers.get('retry-after')) || 1, MOST_WAIT_S)
+  if (is_long && response.status === 503) return seconds * 1000
   trouble.value = response.status === 429 ? t('trouble.too_many', { seconds }) : t('trouble.unavailable', { seconds })
   return seconds * 1000
 }

@@ -6,8 +6,8 @@ import { Api, trouble } from './api'
 import { useCell } from './cell'
 import { follow } from './events'
 import { sendAll } from './inbox/held-back'
+import { NewTicket } from './inbox/new-ticket-later'
 import { saveWritings } from './inbox/writings'
-import { lazy } from './lazy'
 import { Palette } from './palette'
 import { go, hrefOf, useRoute } from './route'
 import { SECTIONS, type Section } from './sections'
@@ -20,8 +20,7 @@ import { Icon } from './ui/icons'
 import { Menu } from './ui/menus'
 import { isAdmin, type View } from './view-types'
 import { t } from './words/catalogue'
-
-const NewTicket = lazy(async () => (await import('./inbox/new-ticket')).NewTicket)
+import { Works } from './work'
 
 export function Shell({ me }: Pick<View, 'me'>) {
   const route = useRoute()
@@ -43,7 +42,10 @@ export function Shell({ me }: Pick<View, 'me'>) {
         {t('frame.skip')}
       </button>
       <Rail {...view} />
-      <Trouble />
+      <div class="state">
+        <Trouble />
+        <Works />
+      </div>
       <Palette {...view} />
       <main class="content" id="content" tabIndex={-1} key={organization.id}>
         <section.View {...view} />

@@ -2,8 +2,9 @@
 import { useState } from 'preact/hooks'
 import type { ContactWithTickets } from '../../../desk/contacts/model'
 import type { Erasure } from '../../../desk/privacy/model'
-import { Refusal } from '../api'
+import { type Api, Refusal } from '../api'
 import { download } from '../download'
+import { onEvent } from '../events'
 import { Doom, TypedDoom } from '../forms/doom'
 import { EditForm } from '../forms/edit-form'
 import type { Body, Find } from '../forms/spec'
@@ -14,6 +15,7 @@ import { Dialog } from '../ui/dialogs'
 import { tell } from '../ui/toasts'
 import { isAdmin, type View } from '../view-types'
 import { t } from '../words/catalogue'
+import { doLong } from '../work'
 import { findContacts } from './find'
 
 type Props = View & { contact: ContactWithTickets; reload: () => Promise<void> }
@@ -58,8 +60,7 @@ export function ContactActs(view: Props) {
           word={name}
           onClose={close}
           run={async () => {
-            const erased = await erase(view)
-            tell(erased ? t('contact.erased', erased) : t('done.deleted', { name }))
+            await doLong(t('contact.erasing', { name }), (far) => erase(view, far))
             leave()
           }}
         >
@@ -70,11 +71,26 @@ export function ContactActs(view: Props) {
   )
 }
 
-/** Erases, and asks again until the contact is gone. @returns undefined when an earlier request did it */
-async function erase({ api, contact }: Props): Promise<Erasure | undefined> {
+/** Erases, and asks again until the contact is gone. Each ticket that is erased is told by an event. */
+async function erase({ api, contact }: Props, tellFar: (far: { done: number; total: number }) => void): Promise<void> {
+  const total = contact.total_tickets
+  let done = 0
+  const end = onEvent((told) => {
+    if (told?.type === 'ticket.erased') tellFar({ done: ++done, total })
+  })
+  try {
+    const erased = await askUntilErased(api, contact.id)
+    tell(erased ? t('contact.erased', erased) : t('done.deleted', { name: contact.name }))
+  } finally {
+    end()
+  }
+}
+
+/** @returns undefined when an earlier request did it */
+async function askUntilErased(api: Api, id: string): Promise<Erasure | undefined> {
   for (let attempt = 0; ; attempt++) {
     try {
-      return (await api.post<Erasure>(`/contacts/${contact.id}/erase`)).data
+      return (await api.post<Erasure>(`/contacts/${id}/erase`, undefined, { is_long: true })).data
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       if (attempt > 0 && error.status === 404) return undefined

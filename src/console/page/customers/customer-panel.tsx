@@ -9,7 +9,6 @@ import { EditForm } from '../forms/edit-form'
 import type { Body } from '../forms/spec'
 import type { Included } from '../inbox/after-event'
 import { hrefOf } from '../route'
-import { Avatar } from '../ui/avatars'
 import { Button } from '../ui/buttons'
 import { Dialog } from '../ui/dialogs'
 import { StatusMark } from '../ui/marks'
@@ -80,7 +79,6 @@ function Person({ api, contact, others, reload }: PersonProps) {
   return (
     <>
       <p class="line">
-        <Avatar name={contact.name} />
         <strong class="cut" dir="auto">
           <a href={href}>{contact.name}</a>
         </strong>
@@ -184,6 +182,15 @@ function TicketCustom({ api, ticket, reload }: Omit<Props, 'included'>) {
         <Button kind="bare" icon={Pencil} label={t('customer.edit_fields')} onClick={() => setEditing(true)} />
       </div>
       <dl class="facts">
+        {ticket.parent && (
+          <div>
+            <dt>{t('ticket.parent')}</dt>
+            <dd dir="auto">
+              <a href={hrefOf(api.organization_id, ['tickets', ticket.parent.id])}>{ticket.parent.subject}</a>{' '}
+              <small>{ticket.parent.code}</small>
+            </dd>
+          </div>
+        )}
         {ticket.external_id && (
           <div>
             <dt>{t('field.external_id')}</dt>

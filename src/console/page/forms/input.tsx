@@ -3,6 +3,7 @@ import { useId, useRef, useState } from 'preact/hooks'
 import { Button } from '../ui/buttons'
 import { t } from '../words/catalogue'
 import { CustomFields } from './custom-fields'
+import { Files } from './file-field'
 import { Pick } from './pick'
 import { Picks } from './picks'
 import type { Option, Spec } from './spec'
@@ -69,16 +70,16 @@ function Group({ spec, value }: GroupProps) {
   return (
     <>
       {groups.map(([group, options]) => (
-        <Checks key={group} name={spec.name} group={group} options={options} chosen={chosen} />
+        <Checks key={group} {...spec} group={group} options={options} chosen={chosen} />
       ))}
     </>
   )
 }
 
-type ChecksProps = { name: string; group: string | undefined; options: Option[]; chosen: string[] }
+type ChecksProps = { name: string; group: string | undefined; options: Option[]; chosen: string[]; is_long?: boolean }
 
 /** Choices of a group, with a button for all of them and one for none; without a name they are no group. */
-function Checks({ name, group, options, chosen }: ChecksProps) {
+function Checks({ name, group, options, chosen, is_long }: ChecksProps) {
   const place = useRef<HTMLFieldSetElement>(null)
   const checks = options.map((one) => (
     <label key={one.value} class="check">
@@ -96,7 +97,7 @@ function Checks({ name, group, options, chosen }: ChecksProps) {
       <legend>{group}</legend>
       <Button kind="bare" text={t('form.all')} label={t('form.all_of', { group })} onClick={choose(true)} />
       <Button kind="bare" text={t('form.none')} label={t('form.none_of', { group })} onClick={choose(false)} />
-      <div class="checks">{checks}</div>
+      <div class={is_long ? 'checks is-long' : 'checks'}>{checks}</div>
     </fieldset>
   )
 }
@@ -154,6 +155,8 @@ function Control({ id, spec, value, described, is_faulty }: ControlProps) {
       )
     case 'pick':
       return <Pick {...given} find={spec.find} shown={spec.shown} />
+    case 'files':
+      return <Files {...given} upload={spec.upload} />
     case 'number':
       return <input {...given} type="number" min={spec.min} max={spec.max} step={spec.step ?? 1} defaultValue={text} />
     case 'secret':

@@ -8,6 +8,10 @@ export type Option = {
   group?: string
 }
 
+/** A file that the service has. */
+export type Uploaded = { id: string; filename: string; size: number }
+export type Upload = (file: File) => Promise<Uploaded>
+
 /** Finds things by words. */
 export type Find = (words: string) => Promise<Option[]>
 
@@ -22,8 +26,10 @@ type Kind =
   | { kind: 'check' }
   /** The value '' is null. */
   | { kind: 'choice'; options: Option[] }
-  | { kind: 'many'; options: Option[] }
+  /** `is_long`: each choice is a sentence. */
+  | { kind: 'many'; options: Option[]; is_long?: boolean }
   | { kind: 'custom' }
+  | { kind: 'files'; upload: Upload }
   /** A thing that is searched for; its value is an id. */
   | { kind: 'pick'; find: Find; shown?: Option }
   /** Several of them; `nameOf` tells the words for an id. */
@@ -82,6 +88,7 @@ function read(form: FormData, { kind, name }: Spec): unknown {
       return form.get(name) === 'on'
     case 'many':
     case 'picks':
+    case 'files':
       return form.getAll(name)
     case 'lines':
       return splitLines(text)

@@ -1,47 +1,47 @@
 /** Changes all tickets of a list, 100 in a request and not too many requests in a minute, while the person goes on. */
 import type { BulkResult } from '../../../desk/tickets/model'
 import type { Api } from '../api'
-import { Cell } from '../cell'
 import { number } from '../ui/measures'
-import { tell } from '../ui/toasts'
+import { tell as tellPerson } from '../ui/toasts'
 import { t } from '../words/catalogue'
+import { doLong } from '../work'
 import type { BulkChanges } from './change-tickets'
 
 /** Thirty requests a minute leave the person most of their limit. */
 const EVERY_MS = 2000
 
-type Progress = { done: number; total: number; stop: () => void }
-
-/** The work that goes on now. */
-export const changing = new Cell<Progress | undefined>(undefined)
+let is_busy = false
 
 export type All = { filter: Record<string, string>; total: number }
 
 export async function changeAll(api: Api, { filter, total }: All, changes: BulkChanges): Promise<void> {
-  if (changing.value) throw t('inbox.changes_already')
+  if (is_busy) throw t('inbox.changes_already')
   const stopping = new AbortController()
   let [done, failed] = [0, 0]
   let cursor: string | undefined
-  const show = () => {
-    changing.value = { done, total: Math.max(total, done), stop: () => stopping.abort() }
-  }
-  show()
-  try {
-    do {
-      const rest = new Promise((resolve) => setTimeout(resolve, EVERY_MS))
-      const body = { filter: bodyOf(filter), changes, ...(cursor && { cursor }) }
-      const { data, meta } = await api.post<BulkResult['data'], BulkResult['meta']>('/tickets/bulk', body)
-      done += data.length
-      failed += meta.failed
-      cursor = meta.next_cursor ?? undefined
-      show()
-      if (cursor) await rest
-    } while (cursor && !stopping.signal.aborted)
-    const counts = { count: number(done - failed), failed: number(failed) }
-    tell(t(failed > 0 ? 'inbox.all_changed_but' : 'inbox.all_changed', counts))
-  } finally {
-    changing.value = undefined
-  }
+  is_busy = true
+  await doLong(
+    t('inbox.changing'),
+    async (tell) => {
+      try {
+        do {
+          const rest = new Promise((resolve) => setTimeout(resolve, EVERY_MS))
+          const body = { filter: bodyOf(filter), changes, ...(cursor && { cursor }) }
+          const { data, meta } = await api.post<BulkResult['data'], BulkResult['meta']>('/tickets/bulk', body)
+          done += data.length
+          failed += meta.failed
+          cursor = meta.next_cursor ?? undefined
+          tell({ done, total: Math.max(total, done) })
+          if (cursor) await rest
+        } while (cursor && !stopping.signal.aborted)
+      } finally {
+        is_busy = false
+      }
+      const counts = { count: number(done - failed), failed: number(failed) }
+      tellPerson(t(failed > 0 ? 'inbox.all_changed_but' : 'inbox.all_changed', counts))
+    },
+    () => stopping.abort(),
+  )
 }
 
 /** A filter of a list as a body has it. */

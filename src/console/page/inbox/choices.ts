@@ -1,5 +1,6 @@
 /** The choices for a ticket. */
 import type { Ticket } from '../../../desk/tickets/model'
+import type { Mailbox } from '../../../mail/mailboxes/model'
 import type { Me } from '../../../people/auth/model'
 import type { Api } from '../api'
 import { useNames } from '../names'
@@ -28,4 +29,24 @@ export function usePeople(api: Api, me: Me, now: Ticket['assignee'] | undefined)
     { value: '', text: t('ticket.nobody'), is_chosen: now === null },
     ...[...others, ...left].map(({ id, name }) => ({ value: id, text: name, is_chosen: id === now?.id })),
   ]
+}
+
+/** The mailboxes that an answer may leave from. */
+export function sendingMailboxes(mailboxes: Mailbox[] = []): Mailbox[] {
+  return mailboxes.filter(({ active, smtp }) => active && smtp)
+}
+
+/** Lists the mailboxes for a ticket, the usual one first. @param now that of the ticket */
+export function useMailboxes(api: Api, now: Ticket['mailbox']): Option[] | undefined {
+  const mailboxes = useNames(api, 'mailboxes')
+  return (
+    mailboxes && [
+      { value: '', text: t('composer.from_usual'), is_chosen: now === null },
+      ...sendingMailboxes(mailboxes).map(({ id, address }) => ({
+        value: id,
+        text: address,
+        is_chosen: id === now?.id,
+      })),
+    ]
+  )
 }

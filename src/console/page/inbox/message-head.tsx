@@ -1,5 +1,5 @@
 /** The line above a message: who wrote it, if that is proven, what became of the email, and what can be done. */
-import { ShieldAlert, ShieldCheck, ShieldQuestionMark, Split, Trash2 } from 'lucide'
+import { Forward, ShieldAlert, ShieldCheck, ShieldQuestionMark, Split, Trash2 } from 'lucide'
 import type { Message } from '../../../desk/messages/model'
 import { Avatar } from '../ui/avatars'
 import { Action, Button } from '../ui/buttons'
@@ -8,14 +8,23 @@ import { Dot } from '../ui/marks'
 import { Time } from '../ui/measures'
 import { t } from '../words/catalogue'
 
-export type MessageProps = { message: Message; resend: () => Promise<void>; onDelete: () => void; onSplit: () => void }
+/** Deeds on a message that ask something first. */
+export type MessageDeed = 'forward' | 'split' | 'delete'
 
-export function MessageHead({ message, resend, onDelete, onSplit }: MessageProps) {
+export type MessageProps = {
+  message: Message
+  /** The one before is of the same person: the sign of that person stands there. */
+  goes_on: boolean
+  resend: () => Promise<void>
+  begin: (deed: MessageDeed) => void
+}
+
+export function MessageHead({ message, goes_on, resend, begin }: MessageProps) {
   const { sender, created_at, direction, is_internal, auto_reply, email_recipients } = message
   const is_failed = email_recipients.some(({ status }) => status === 'failed' || status === 'bounced')
   return (
     <header class="line">
-      <Avatar name={sender.name} />
+      {!goes_on && <Avatar name={sender.name} />}
       <strong class="cut" dir="auto">
         {sender.name}
       </strong>
@@ -30,8 +39,21 @@ export function MessageHead({ message, resend, onDelete, onSplit }: MessageProps
           {t('message.resend')}
         </Action>
       )}
-      <Button kind="bare" icon={Split} label={t('split.of', { name: sender.name })} onClick={onSplit} />
-      <Button kind="bare" icon={Trash2} label={t('message.delete_of', { name: sender.name })} onClick={onDelete} />
+      {!is_internal && (
+        <Button
+          kind="bare"
+          icon={Forward}
+          label={t('forward.of', { name: sender.name })}
+          onClick={() => begin('forward')}
+        />
+      )}
+      <Button kind="bare" icon={Split} label={t('split.of', { name: sender.name })} onClick={() => begin('split')} />
+      <Button
+        kind="bare"
+        icon={Trash2}
+        label={t('message.delete_of', { name: sender.name })}
+        onClick={() => begin('delete')}
+      />
       <Time at={created_at} />
     </header>
   )

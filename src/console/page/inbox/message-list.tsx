@@ -14,7 +14,8 @@ import type { View } from '../view-types'
 import { t } from '../words/catalogue'
 import { Finding, More, useFirstNew, usePart } from './conversation-part'
 import { MessageFrame } from './message-frame'
-import { MessageHead, type MessageProps } from './message-head'
+import { type MessageDeed, MessageHead, type MessageProps } from './message-head'
+import { NewTicket } from './new-ticket-later'
 import { Split } from './splitting'
 
 /** Files that are shown small beside their name. */
@@ -23,8 +24,7 @@ const MOST_OF_PICTURE = 5_000_000
 
 export function Conversation(view: View & { ticket: TicketWithMessages }) {
   const { api, ticket } = view
-  const [doomed, setDoomed] = useState<Message>()
-  const [moved, setMoved] = useState<Message>()
+  const [begun, setBegun] = useState<{ deed: MessageDeed; message: Message }>()
   const place = useRef<HTMLOListElement>(null)
   const part = usePart(ticket.messages, place)
   const first_new = useFirstNew(ticket)
@@ -39,44 +39,49 @@ export function Conversation(view: View & { ticket: TicketWithMessages }) {
       <ol class="messages" aria-label={t('message.messages')} ref={place}>
         {ticket.messages.length === 0 && <li class="empty">{t('message.none')}</li>}
         {!part.begins && <More {...part} />}
-        {part.shown.map((message) => (
+        {part.shown.map((message, place) => (
           <li key={message.id}>
             {message.id === first_new && <p class="first-new">{t('message.new_from_here')}</p>}
             <OneMessage
               message={message}
+              goes_on={isOfSame(part.shown[place - 1], message)}
               resend={() => resend(message)}
-              onDelete={() => setDoomed(message)}
-              onSplit={() => setMoved(message)}
+              begin={(deed) => setBegun({ deed, message })}
             />
           </li>
         ))}
         {part.begins && <More {...part} />}
       </ol>
-      {moved && (
-        <Split
-          {...view}
-          message={moved}
-          later={ticket.messages.slice(ticket.messages.findIndex(({ id }) => id === moved.id) + 1)}
-          onClose={() => setMoved(undefined)}
-        />
-      )}
-      {doomed && (
-        <Question
-          title={t('message.delete_question')}
-          answer={t('message.delete')}
-          onClose={() => setDoomed(undefined)}
-          run={async () => {
-            await api.delete(`/tickets/${ticket.id}/messages/${doomed.id}`)
-            setDoomed(undefined)
-            learn('message.deleted', { id: doomed.id, ticket })
-            tell(t('message.deleted'))
-          }}
-        >
-          {t('message.delete_means')}
-        </Question>
-      )}
+      {begun && <Begun {...view} {...begun} onClose={() => setBegun(undefined)} />}
     </>
   )
+}
+
+type BegunProps = View & { ticket: TicketWithMessages; message: Message; deed: MessageDeed; onClose: () => void }
+
+/** Asks what a deed on a message needs to know. */
+function Begun({ deed, ...props }: BegunProps) {
+  const { api, ticket, message, onClose } = props
+  if (deed === 'forward') return <NewTicket api={api} forwarded={{ ticket, message }} onClose={onClose} />
+  if (deed === 'split') {
+    const at = ticket.messages.findIndex(({ id }) => id === message.id)
+    return <Split {...props} later={ticket.messages.slice(at + 1)} />
+  }
+  const run = async () => {
+    await api.delete(`/tickets/${ticket.id}/messages/${message.id}`)
+    onClose()
+    learn('message.deleted', { id: message.id, ticket })
+    tell(t('message.deleted'))
+  }
+  return (
+    <Question title={t('message.delete_question')} answer={t('message.delete')} onClose={onClose} run={run}>
+      {t('message.delete_means')}
+    </Question>
+  )
+}
+
+function isOfSame(before: Message | undefined, { sender }: Message): boolean {
+  return before?.sender.email === sender.email && before.sender.name === sender.name
 }
 
 function kindOf({ is_internal, direction }: Message): string {

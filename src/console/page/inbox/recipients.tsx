@@ -1,11 +1,14 @@
 /** Shows the addresses of the answer, as the service tells them, and takes other copies instead. */
-import { X } from 'lucide'
+import { ChevronDown, X } from 'lucide'
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { useCell } from '../cell'
 import { Button } from '../ui/buttons'
+import { Icon } from '../ui/icons'
+import { Picker } from '../ui/menus'
 import type { ComposerProps } from '../view-types'
 import { t } from '../words/catalogue'
+import { useMailboxes } from './choices'
 import type { Writing } from './writing'
 
 /** As many copies as the service takes. */
@@ -16,7 +19,8 @@ const ADDRESS = /^[^\s@,;<>]+@[^\s@,;<>]+\.[^\s@,;<>]+$/
 type Props = ComposerProps & { writing: Writing; is_off: boolean }
 type Addressee = { name: string | null; email: string; left_out?: true | undefined }
 
-export function Recipients({ ticket, included, writing, is_off }: Props) {
+export function Recipients(props: Props) {
+  const { ticket, included, writing, is_off } = props
   const { cc } = useCell(writing.cell)
   const { from, to, cc: usual } = included.recipients
   const copies: Addressee[] =
@@ -26,6 +30,7 @@ export function Recipients({ ticket, included, writing, is_off }: Props) {
     <div class="recipients">
       <Line label={t('composer.from')}>
         {from ? <Chip {...from} /> : <span class="fault">{t('composer.from_nobody')}</span>}
+        {!is_off && <OtherMailbox {...props} />}
       </Line>
       <Line label={t('composer.to')}>
         {to.map((one) => (
@@ -53,6 +58,22 @@ export function Recipients({ ticket, included, writing, is_off }: Props) {
         {cc && !is_off && <Button kind="bare" text={t('composer.cc_participants')} onClick={() => put(null)} />}
       </Line>
     </div>
+  )
+}
+
+/** Chooses the mailbox that answers of the ticket leave from. */
+function OtherMailbox({ api, ticket, change, reload }: ComposerProps) {
+  const choose = async (id: string) => {
+    if (await change({ mailbox_id: id || null })) await reload()
+  }
+  return (
+    <Picker
+      label={t('composer.from_other')}
+      button={<Icon of={ChevronDown} />}
+      act={{ text: t('composer.from_other'), group: t('ticket.ticket') }}
+      useOptions={() => useMailboxes(api, ticket.mailbox)}
+      onChoose={choose}
+    />
   )
 }
 

@@ -41,12 +41,17 @@ export async function filterOf(api: Api, lines: string[], names: Choices): Promi
 }
 
 /** The filter as lines for `filterOf`. @param named what ids of contacts and companies stand for */
-export function linesOf(filter: Filter, { labels, users }: Choices, named: Record<string, string>): string[] {
+export function linesOf(
+  filter: Filter,
+  { labels, users, mailboxes }: Choices,
+  named: Record<string, string>,
+): string[] {
   const nameOf = (all: { id: string; name: string }[], id: string) => all.find((one) => one.id === id)?.name
   return Object.entries(filter).flatMap(([name, value]) => {
     const word = (as: string, said: string | undefined) => (said ? [`${as}:${quoted(said)}`] : [`${name}=${value}`])
     if (name === 'status' || name === 'priority') return word(name, value)
     if (name === 'assignee_id') return word('assignee', /^(me|none)$/.test(value) ? value : nameOf(users, value))
+    if (name === 'mailbox_id') return word('mailbox', mailboxes.find(({ id }) => id === value)?.address)
     if (name === 'contact_id') return word('from', named[value])
     if (name === 'company_id') return word('company', named[value])
     if (name === 'search' && !/[:=]/.test(value)) return [value]

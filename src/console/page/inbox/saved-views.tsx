@@ -21,16 +21,17 @@ export function SaveView({ api, me, route }: View) {
   const [is_open, setOpen] = useState(false)
   const save = async (form: FormData) => {
     const { sort = order, search, view_id, ...filter } = Object.fromEntries(route.query)
-    const [labels, users, views] = await Promise.all([
+    const [labels, users, mailboxes, views] = await Promise.all([
       search ? readNames(api, 'labels') : [],
       search ? readNames(api, 'users') : [],
+      search ? readNames(api, 'mailboxes') : [],
       readNames(api, 'views'),
     ])
     const base = views.find(({ id }) => id === view_id)?.filter
     const { data } = await api.post<SavedView>('/views', {
       name: form.get('name'),
       shared: form.get('shared') === 'on',
-      filter: { ...base, ...filter, ...(search && (await filterOf(api, [search], { labels, users }))) },
+      filter: { ...base, ...filter, ...(search && (await filterOf(api, [search], { labels, users, mailboxes }))) },
       sort,
     })
     setOpen(false)

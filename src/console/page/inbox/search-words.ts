@@ -3,10 +3,11 @@
  * filter is searched for in subjects and messages.
  */
 import type { Label } from '../../../desk/labels/model'
+import type { Mailbox } from '../../../mail/mailboxes/model'
 import type { User } from '../../../people/users/model'
 
 /** Names that a search may have. */
-export type Choices = { labels: Label[]; users: User[] }
+export type Choices = { labels: Label[]; users: User[]; mailboxes: Mailbox[] }
 
 /** A filter word as it was typed; `-` before it is no part of the language. */
 type Term = { name: string; value: string }
@@ -23,13 +24,23 @@ export type Asked = {
 }
 
 /** Names of filters, as the field offers them. */
-export const FILTER_NAMES = ['from', 'company', 'label', 'assignee', 'status', 'priority', 'before', 'after'] as const
+export const FILTER_NAMES = [
+  'from',
+  'company',
+  'label',
+  'assignee',
+  'mailbox',
+  'status',
+  'priority',
+  'before',
+  'after',
+] as const
 
 const STATUSES = ['open', 'pending', 'resolved', 'closed']
 const PRIORITIES = ['low', 'normal', 'high', 'urgent']
 const DAY_MS = 86_400_000
 const TERM =
-  /(?<=^|\s)(from|company|label|assignee|status|is|priority|before|after):("[^"]*"?|last (?:week|month|year)|\S+)/gi
+  /(?<=^|\s)(from|company|label|assignee|mailbox|status|is|priority|before|after):("[^"]*"?|last (?:week|month|year)|\S+)/gi
 
 /** Reads what was typed. @param now_ms from when relative days count */
 export function readSearch(text: string, names: Choices, now_ms = Date.now()): Asked {
@@ -60,6 +71,7 @@ function readTerm(name: string, value: string, names: Choices, now_ms: number): 
   if (!value) return undefined
   if (name === 'from' || name === 'company') return [name, value]
   if (name === 'label') return found('label_ids', begins(names.labels, low)) || undefined
+  if (name === 'mailbox') return found('mailbox_id', begins(callNames(names.mailboxes), low)) || undefined
   const several = (all: string[]) => (low.split(',').every((one) => all.includes(one)) ? low : undefined)
   if (name === 'priority') return found('priority', several(PRIORITIES)) || undefined
   if (name === 'status' || name === 'is') return found('status', several(STATUSES)) || undefined
@@ -67,6 +79,13 @@ function readTerm(name: string, value: string, names: Choices, now_ms: number): 
     return found('assignee_id', low === 'me' || low === 'none' ? low : begins(names.users, low)) || undefined
   }
   return found(name === 'before' ? 'created_before' : 'created_after', dayOf(low, now_ms)) || undefined
+}
+
+/** Mailboxes by address, and by name. */
+function callNames(mailboxes: Mailbox[]): { id: string; name: string }[] {
+  return mailboxes.flatMap(({ id, address, name }) =>
+    [address, name].flatMap((one) => (one ? [{ id, name: one }] : [])),
+  )
 }
 
 /** The id of what has the name, or else of the first whose name begins so. */

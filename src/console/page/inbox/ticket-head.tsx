@@ -1,14 +1,11 @@
 /** The head of a ticket: its subject, what it is about, and its properties. Each has a key. */
-import { Check, ChevronDown, ChevronUp, Ellipsis, GitMerge, Mail, Pencil, Tag, UserRound } from 'lucide'
-import { useState } from 'preact/hooks'
+import { Check, ChevronDown, ChevronUp, Tag, UserRound } from 'lucide'
 import type { Ticket, TicketWithMessages } from '../../../desk/tickets/model'
 import { useActs } from '../acts'
 import { useNames } from '../names'
 import { go, hrefOf } from '../route'
 import { Avatar } from '../ui/avatars'
 import { Button } from '../ui/buttons'
-import { Dialog } from '../ui/dialogs'
-import { Field, Form } from '../ui/form-fields'
 import { Icon } from '../ui/icons'
 import { PRIORITY_ICONS, STATUS_ICONS } from '../ui/marks'
 import { Time } from '../ui/measures'
@@ -19,34 +16,23 @@ import { t } from '../words/catalogue'
 import type { Included } from './after-event'
 import { NEXT, PRIORITIES, usePeople } from './choices'
 import { Labels } from './labels'
-import { Merge } from './merge'
 import { nextAfter } from './neighbours'
 import { Presence } from './presence'
-import { keepUnread } from './read-mark'
 import { Snooze } from './sleep'
+import { Deeds } from './ticket-deeds'
 
 type Props = View & { ticket: TicketWithMessages; included: Included; change: Change }
 
 export function TicketHead(props: Props) {
   const { ticket } = props
-  const [open, setOpen] = useState<'subject' | 'merge'>()
   const { code, subject, created_at, contact, company } = ticket
-  const close = () => setOpen(undefined)
   return (
     <header class="head">
       <div class="line top">
         <h1 dir="auto">{subject}</h1>
         <Presence {...props} />
         <Steps {...props} />
-        <Menu
-          label={t('ticket.more')}
-          button={<Icon of={Ellipsis} />}
-          items={[
-            { text: t('ticket.edit_subject'), icon: Pencil, run: () => setOpen('subject') },
-            { text: t('ticket.mark_unread'), icon: Mail, key: 'U', run: () => keepUnread(props.api, ticket) },
-            { text: t('merge.into', { ticket: code }), icon: GitMerge, run: () => setOpen('merge') },
-          ]}
-        />
+        <Deeds {...props} />
       </div>
       <div class="line about">
         <span class="code">{code}</span>
@@ -64,8 +50,6 @@ export function TicketHead(props: Props) {
         </span>
       </div>
       <Properties {...props} />
-      {open === 'subject' && <Subject {...props} onClose={close} />}
-      {open === 'merge' && <Merge {...props} onClose={close} />}
     </header>
   )
 }
@@ -78,7 +62,6 @@ function Steps({ api, route, ticket }: Props) {
   }
   useActs(
     [
-      { text: t('ticket.mark_unread'), icon: Mail, keys: 'U', run: () => keepUnread(api, ticket) },
       { text: t('ticket.next'), icon: ChevronDown, keys: ']', run: () => open(1) },
       { text: t('ticket.previous'), icon: ChevronUp, keys: '[', run: () => open(-1) },
     ],
@@ -197,21 +180,5 @@ function Value({
       )}
       {text}
     </>
-  )
-}
-
-function Subject({ ticket, change, onClose }: Props & { onClose: () => void }) {
-  return (
-    <Dialog title={t('ticket.edit_subject')} onClose={onClose}>
-      <Form
-        submit={t('ticket.save')}
-        onCancel={onClose}
-        send={async (form) => {
-          if (await change({ subject: String(form.get('subject')) })) onClose()
-        }}
-      >
-        <Field label={t('ticket.subject')} name="subject" required maxLength={255} value={ticket.subject} />
-      </Form>
-    </Dialog>
   )
 }

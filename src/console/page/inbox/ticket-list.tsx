@@ -5,18 +5,15 @@ import type { TicketListMeta } from '../../../desk/tickets/model'
 import type { View as SavedView } from '../../../desk/views/model'
 import { useActs } from '../acts'
 import type { Api } from '../api'
-import { useCell } from '../cell'
 import { useLive } from '../live'
 import { useNames } from '../names'
 import { changed, go, hrefOf } from '../route'
-import { Action, Button } from '../ui/buttons'
+import { Action } from '../ui/buttons'
 import { Icon } from '../ui/icons'
-import { number } from '../ui/measures'
 import { Menu } from '../ui/menus'
 import { Empty, Waiting } from '../ui/placeholders'
 import type { View } from '../view-types'
 import { t } from '../words/catalogue'
-import { changing } from './change-all'
 import { SORTS, useOrder } from './list-order'
 import { countOf } from './list-views'
 import { neighbours } from './neighbours'
@@ -82,7 +79,6 @@ export function TicketList(view: View) {
             }
           />
         )}
-        <Progress />
       </div>
       {(!rows || list.error) && <Waiting error={list.error} lines={12} />}
       {rows?.length === 0 && <Nothing {...view} />}
@@ -99,21 +95,6 @@ export function TicketList(view: View) {
       </ul>
       {list.has_more && <Action run={list.loadMore}>{t('ui.show_more')}</Action>}
     </section>
-  )
-}
-
-/** Says how far a change of all tickets is. */
-function Progress() {
-  const now = useCell(changing)
-  if (!now) return null
-  const { done, total, stop } = now
-  return (
-    <p class="selection" role="status">
-      <progress value={done} max={total} aria-label={t('inbox.changing')} />
-      {t('inbox.changing_now', { done: number(done), total: number(total) })}
-      <span class="grow" />
-      <Button text={t('inbox.stop')} onClick={stop} />
-    </p>
   )
 }
 
@@ -170,12 +151,13 @@ function useAsked({ api, me }: View, given: Record<string, string>) {
 /** The filter of the request; undefined while names that a search has are not known. */
 function useFilter(api: Api, given: Record<string, string>) {
   const search = given.search ?? ''
-  const is_named = /\b(label|assignee):/i.test(search)
+  const is_named = /\b(label|assignee|mailbox):/i.test(search)
   const labels = useNames(api, 'labels', is_named)
   const users = useNames(api, 'users', is_named)
-  const asked = readSearch(search, { labels: labels ?? [], users: users ?? [] })
+  const mailboxes = useNames(api, 'mailboxes', is_named)
+  const asked = readSearch(search, { labels: labels ?? [], users: users ?? [], mailboxes: mailboxes ?? [] })
   const people = useLookedUp(api, asked)
-  const is_known = people && (!is_named || (labels && users))
+  const is_known = people && (!is_named || (labels && users && mailboxes))
   return { asked, filter: is_known ? { ...given, search: '', ...asked.filter, ...people } : undefined }
 }
 

@@ -1,26 +1,29 @@
 /** Files of what is written: chosen, dropped or pasted, and uploaded at once. */
-import { LoaderCircle, Paperclip, X } from 'lucide'
+import { LoaderCircle, Paperclip } from 'lucide'
 import { useState } from 'preact/hooks'
 import type { Attachment } from '../../../desk/attachments/model'
 import type { Message } from '../../../desk/messages/model'
 import type { Api } from '../api'
 import { useCell } from '../cell'
-import { Button } from '../ui/buttons'
+import { FileChip } from '../forms/file-field'
 import { Icon } from '../ui/icons'
-import { bytes } from '../ui/measures'
 import { attempt } from '../ui/toasts'
 import { t } from '../words/catalogue'
 import type { Writing } from './writing'
 
-type Upload = ReturnType<typeof useUpload>
+type Uploading = ReturnType<typeof useUpload>
+
+export async function upload(api: Api, file: File): Promise<Attachment> {
+  const content = new FormData()
+  content.append('file', file)
+  return (await api.post<Attachment>('/attachments', undefined, { raw: { content } })).data
+}
 
 /** Uploads files and adds them to what is written. */
 export function useUpload(api: Api, writing: Writing, messages: Message[]) {
   const [is_busy, setBusy] = useState(false)
   const one = async (file: File): Promise<Attachment> => {
-    const content = new FormData()
-    content.append('file', file)
-    const { data } = await api.post<Attachment>('/attachments', undefined, { raw: { content } })
+    const data = await upload(api, file)
     writing.write({ files: [...writing.cell.value.files, data] }, messages)
     return data
   }
@@ -42,7 +45,7 @@ export function useUpload(api: Api, writing: Writing, messages: Message[]) {
 }
 
 /** The button that chooses files. */
-export function AttachButton({ upload, is_off }: { upload: Upload; is_off: boolean }) {
+export function AttachButton({ upload, is_off }: { upload: Uploading; is_off: boolean }) {
   const label = t(upload.is_busy ? 'composer.uploading' : 'composer.attach')
   return (
     <label class="attach" title={label}>
@@ -72,17 +75,8 @@ export function Files({ writing, messages, is_off }: FilesProps) {
   const remove = (id: string) => writing.write({ files: files.filter((file) => file.id !== id) }, messages)
   return (
     <div class="files">
-      {shown.map(({ id, filename, size }) => (
-        <span key={id} class="removable file">
-          <bdi>{filename}</bdi> <small>{bytes(size)}</small>
-          <Button
-            kind="bare"
-            icon={X}
-            label={t('composer.remove_file', { file: filename })}
-            disabled={is_off}
-            onClick={() => remove(id)}
-          />
-        </span>
+      {shown.map((file) => (
+        <FileChip key={file.id} {...file} is_off={is_off} remove={() => remove(file.id)} />
       ))}
     </div>
   )

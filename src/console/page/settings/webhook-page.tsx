@@ -1,15 +1,13 @@
 /** One webhook: its state, what can be done with it, and its deliveries. */
 import { useState } from 'preact/hooks'
-import type { Delivery, Replayed, Webhook } from '../../../delivery/webhooks/model'
-import { EditForm } from '../forms/edit-form'
+import type { Delivery, Webhook } from '../../../delivery/webhooks/model'
 import { Filters, filterOf } from '../forms/filters'
-import { type Body, type Spec, withoutEmpty } from '../forms/spec'
+import type { Spec } from '../forms/spec'
 import { useRows } from '../lists'
 import { useLive } from '../live'
 import { go, hrefOf } from '../route'
 import { Table } from '../rows'
 import { Action, Button } from '../ui/buttons'
-import { Dialog } from '../ui/dialogs'
 import { Dot } from '../ui/marks'
 import { Time } from '../ui/measures'
 import { Waiting } from '../ui/placeholders'
@@ -17,6 +15,7 @@ import { tell, tellFault } from '../ui/toasts'
 import type { View } from '../view-types'
 import { t } from '../words/catalogue'
 import { DELIVERY_DOT, OneDelivery } from './delivery'
+import { Replay } from './replay-form'
 import { EVENTS } from './webhook-form'
 import { faultWords, WebhookState } from './webhook-state'
 
@@ -119,35 +118,6 @@ function Acts({ api, hook, reload }: ActsProps) {
       </Action>
       {is_replaying && <Replay api={api} hook={hook} reload={reload} onClose={() => setReplaying(false)} />}
     </p>
-  )
-}
-
-function Replay({ api, hook, reload, onClose }: ActsProps & { onClose: () => void }) {
-  const send = async (body: Body) => {
-    const { data } = await api.post<Replayed>(`/webhooks/${hook.id}/replay`, withoutEmpty(body))
-    onClose()
-    tell(t('webhook.replayed', { count: data.queued }))
-    await reload()
-  }
-  return (
-    <Dialog title={t('webhook.replay')} onClose={onClose}>
-      <p>{t('webhook.replay_means')}</p>
-      <EditForm
-        specs={[
-          { kind: 'datetime-local', name: 'since', label: t('webhook.since'), required: true },
-          { kind: 'datetime-local', name: 'until', label: t('webhook.until'), hint: t('webhook.until_hint') },
-          {
-            kind: 'choice',
-            name: 'only',
-            label: t('webhook.which'),
-            options: (['failed', 'all'] as const).map((value) => ({ value, text: t(`webhook.replay_${value}`) })),
-          },
-        ]}
-        submit={t('webhook.replay')}
-        send={send}
-        onCancel={onClose}
-      />
-    </Dialog>
   )
 }
 

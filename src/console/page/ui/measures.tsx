@@ -35,7 +35,11 @@ const [MINUTES, HOURS, DAYS] = ['minute', 'hour', 'day'].map(
 
 /** How long something lasts that began at a time. */
 export function lasting(at: string): string {
-  const seconds = (Date.now() - Date.parse(at)) / 1000
+  return span((Date.now() - Date.parse(at)) / 1000)
+}
+
+/** A span of time in minutes, hours or days, whichever fits. */
+export function span(seconds: number): string {
   if (seconds < HOUR_S) return MINUTES.format(Math.max(1, Math.trunc(seconds / MINUTE_S)))
   return seconds < DAY_S ? HOURS.format(Math.trunc(seconds / HOUR_S)) : DAYS.format(Math.trunc(seconds / DAY_S))
 }

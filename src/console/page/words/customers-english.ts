@@ -31,6 +31,7 @@ export const customersEnglish = {
   'contact.erase_means':
     'All texts, subjects, files, names and addresses of the person go for good. Codes, times and amounts stay.',
   'contact.erase_title': 'Erase {name} for good?',
+  'contact.erasing': '{name} is being erased',
   'contact.erased': 'Erased: {tickets} tickets, {messages} messages, {attachments} files.',
   'contact.export': 'Export the person',
   'contact.write': 'Write to them',

@@ -34,6 +34,7 @@ export const customersGerman: Translated<typeof customersEnglish> = {
   'contact.erase_means':
     'Alle Texte, Betreffe, Dateien, Namen und Adressen der Person gehen endgültig. Nummern, Zeiten und Beträge bleiben.',
   'contact.erase_title': '{name} endgültig löschen?',
+  'contact.erasing': '{name} wird gelöscht',
   'contact.erased': 'Gelöscht: {tickets} Tickets, {messages} Nachrichten, {attachments} Dateien.',
   'contact.export': 'Person exportieren',
   'contact.write': 'Schreiben',

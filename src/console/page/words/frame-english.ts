@@ -66,6 +66,9 @@ export const frameEnglish = {
   'priority.high': 'High',
   'priority.urgent': 'Urgent',
 
+  'work.far': '{done} of {total}',
+  'work.left': 'about {time} left',
+  'work.stop': 'Stop',
   'trouble.unreachable': 'The service cannot be reached. Trying again …',
   'trouble.too_many': 'Too many requests. Going on in {seconds} s …',
   'trouble.unavailable': 'The service is not available. Trying again in {seconds} s …',

@@ -73,6 +73,9 @@ export const frameGerman: Translated<typeof frameEnglish> = {
   'priority.high': 'Hoch',
   'priority.urgent': 'Dringend',
 
+  'work.far': '{done} von {total}',
+  'work.left': 'noch etwa {time}',
+  'work.stop': 'Anhalten',
   'trouble.unreachable': 'Der Dienst ist nicht erreichbar. Neuer Versuch …',
   'trouble.too_many': 'Zu viele Anfragen. Weiter in {seconds} s …',
   'trouble.unavailable': 'Der Dienst ist nicht verfügbar. Neuer Versuch in {seconds} s …',

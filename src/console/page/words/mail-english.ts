@@ -201,6 +201,9 @@ export const mailEnglish = {
   'sender.allow': 'is never held',
   'sender.allow_this': 'Never hold this sender',
   'sender.block': 'is held',
+  'sender.block_means':
+    'Its mail is held from now on: no ticket comes of it. Admins find it in the settings, and may let it through. What is here stays.',
+  'sender.block_what': 'Block {sender}',
   'sender.block_this': 'Block this sender',
   'sender.delete_means': 'Its mail is judged like that of others.',
   'sender.forged': 'forged',

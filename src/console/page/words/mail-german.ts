@@ -210,6 +210,9 @@ export const mailGerman: Translated<typeof mailEnglish> = {
   'sender.allow': 'wird nie zurückgehalten',
   'sender.allow_this': 'Diesen Absender nie zurückhalten',
   'sender.block': 'wird zurückgehalten',
+  'sender.block_means':
+    'Mail von dort wird ab jetzt zurückgehalten: Es entsteht kein Ticket. Admins finden sie in den Einstellungen und können sie durchlassen. Was hier ist, bleibt.',
+  'sender.block_what': '{sender} sperren',
   'sender.block_this': 'Diesen Absender sperren',
   'sender.delete_means': 'Die Mail wird wie die anderer beurteilt.',
   'sender.forged': 'gefälscht',

@@ -80,6 +80,7 @@ export const operationEnglish = {
   'webhook.replay_all': 'every event that it wants, as a new delivery',
   'webhook.replay_failed': 'those that failed or were cancelled',
   'webhook.replay_means': 'For a receiver that was away, or lost what it had.',
+  'webhook.replaying': 'Events are being sent again',
   'webhook.replayed': { one: '1 delivery is on its way.', other: '{count} deliveries are on their way.' },
   'webhook.secret': 'Secret',
   'webhook.secret_hint': 'Signs the deliveries. It is not shown again.',

@@ -86,6 +86,7 @@ export const operationGerman: Translated<typeof operationEnglish> = {
   'webhook.replay_all': 'jedes gewünschte Ereignis, als neue Zustellung',
   'webhook.replay_failed': 'fehlgeschlagene und abgebrochene',
   'webhook.replay_means': 'Für einen Empfänger, der weg war oder etwas verloren hat.',
+  'webhook.replaying': 'Ereignisse werden noch einmal gesendet',
   'webhook.replayed': { one: '1 Zustellung ist unterwegs.', other: '{count} Zustellungen sind unterwegs.' },
   'webhook.secret': 'Geheimnis',
   'webhook.secret_hint': 'Signiert die Zustellungen. Es wird nicht wieder gezeigt.',

@@ -41,6 +41,13 @@ export const talkEnglish = {
   'split.open': 'Open the ticket',
   'split.done': { one: 'The message is in {ticket} now.', other: '{count} messages are in {ticket} now.' },
 
+  'forward.title': 'Forward',
+  'forward.of': 'Forward the message of {name}',
+  'forward.subject': 'Fwd: {subject}',
+  'forward.text': 'Please see below.',
+  'forward.which': 'Which messages',
+  'forward.submit': 'Forward',
+
   'email.sent': 'sent',
   'email.queued': 'waits to be sent',
   'email.failed': 'failed',
@@ -68,6 +75,8 @@ export const talkEnglish = {
   'composer.cc': 'Cc',
   'composer.cc_hint': 'Addresses, with commas',
   'composer.from': 'From',
+  'composer.from_other': 'Answer from another mailbox',
+  'composer.from_usual': 'The usual mailbox',
   'composer.from_nobody': 'no mailbox that can send',
   'composer.to': 'To',
   'composer.to_nobody': 'nobody: no email is sent',

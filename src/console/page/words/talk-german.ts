@@ -45,6 +45,13 @@ export const talkGerman: Translated<typeof talkEnglish> = {
   'split.open': 'Ticket öffnen',
   'split.done': { one: 'Die Nachricht ist jetzt in {ticket}.', other: '{count} Nachrichten sind jetzt in {ticket}.' },
 
+  'forward.title': 'Weiterleiten',
+  'forward.of': 'Nachricht von {name} weiterleiten',
+  'forward.subject': 'WG: {subject}',
+  'forward.text': 'Bitte sehen Sie unten.',
+  'forward.which': 'Welche Nachrichten',
+  'forward.submit': 'Weiterleiten',
+
   'email.sent': 'gesendet',
   'email.queued': 'wartet auf das Senden',
   'email.failed': 'fehlgeschlagen',
@@ -72,6 +79,8 @@ export const talkGerman: Translated<typeof talkEnglish> = {
   'composer.cc': 'Kopie',
   'composer.cc_hint': 'Adressen, mit Kommas',
   'composer.from': 'Von',
+  'composer.from_other': 'Von einem anderen Postfach antworten',
+  'composer.from_usual': 'Das übliche Postfach',
   'composer.from_nobody': 'kein Postfach, das senden kann',
   'composer.to': 'An',
   'composer.to_nobody': 'niemanden: es geht keine E-Mail hinaus',
