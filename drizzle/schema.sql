@@ -106,7 +106,7 @@ create table companies (
   id uuid not null,
   name text not null,
   domains text[] default '{}'::text[] not null,
-  hourly_rate numeric(9,2),
+  hourly_rate numeric,
   currency text,
   ticket_prefix text,
   notes text,
@@ -487,7 +487,7 @@ create table invitations (
   email_key text not null,
   name text not null,
   role text not null,
-  hourly_rate numeric(9,2),
+  hourly_rate numeric,
   currency text,
   token_hash bytea not null,
   is_proof boolean not null,
@@ -616,7 +616,7 @@ create table memberships (
   user_id uuid not null,
   role text default 'agent'::text not null,
   active boolean default true not null,
-  hourly_rate numeric(9,2),
+  hourly_rate numeric,
   currency text,
   created_at timestamp with time zone default clock_timestamp() not null,
   updated_at timestamp with time zone default now() not null,
@@ -740,7 +740,7 @@ create table organizations (
   number integer not null,
   name text not null,
   ticket_prefix text default 'TKT'::text not null,
-  hourly_rate numeric(9,2),
+  hourly_rate numeric,
   currency text default 'USD'::text not null,
   reopen_on_reply boolean default true not null,
   created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
@@ -1138,20 +1138,24 @@ create table time_entries (
   updated_at timestamp with time zone default now() not null,
   company_id uuid,
   original_ticket_id uuid,
+  exact_rate numeric,
+  decimals smallint,
   constraint time_entries_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint time_entries_ticket_fk FOREIGN KEY (organization_id, ticket_id) REFERENCES tickets(organization_id, id) ON DELETE RESTRICT,
   constraint time_entries_user_fk FOREIGN KEY (organization_id, user_id) REFERENCES memberships(organization_id, user_id),
   constraint time_entries_currency CHECK ((currency ~ '^[A-Z]{3}$'::text)),
   constraint time_entries_duration CHECK (((duration_minutes >= 1) AND (duration_minutes <= 525600))),
+  constraint time_entries_exact_rate CHECK (((exact_rate >= (0)::numeric) AND (exact_rate <= (1000000)::numeric))),
   constraint time_entries_rate CHECK (((rate >= (0)::numeric) AND (rate <= (1000000)::numeric)))
 );
-CREATE INDEX time_entries_company ON time_entries USING btree (organization_id, company_id, date, id) INCLUDE (duration_minutes, billable, amount, currency);
-CREATE INDEX time_entries_date ON time_entries USING btree (organization_id, date, id) INCLUDE (company_id, user_id, duration_minutes, billable, amount, currency);
+CREATE INDEX time_entries_of_company ON time_entries USING btree (organization_id, company_id, date, id) INCLUDE (duration_minutes, billable, amount, currency, exact_rate, decimals);
+CREATE INDEX time_entries_of_days ON time_entries USING btree (organization_id, date, id) INCLUDE (company_id, user_id, duration_minutes, billable, amount, currency, exact_rate, decimals);
+CREATE INDEX time_entries_of_user ON time_entries USING btree (organization_id, user_id, date, id) INCLUDE (duration_minutes, billable, amount, currency, exact_rate, decimals);
 CREATE INDEX time_entries_ticket ON time_entries USING btree (organization_id, ticket_id, date, id);
-CREATE INDEX time_entries_user ON time_entries USING btree (organization_id, user_id, date, id) INCLUDE (duration_minutes, billable, amount, currency);
-CREATE TRIGGER time_entries_change AFTER UPDATE OF date, currency, billable, duration_minutes, rate ON time_entries FOR EACH ROW WHEN ((((((old.date IS DISTINCT FROM new.date) OR (old.currency IS DISTINCT FROM new.currency)) OR (old.billable IS DISTINCT FROM new.billable)) OR (old.duration_minutes IS DISTINCT FROM new.duration_minutes)) OR (old.rate IS DISTINCT FROM new.rate))) EXECUTE FUNCTION sum_up_time();
+CREATE TRIGGER time_entries_change AFTER UPDATE OF date, currency, billable, duration_minutes, rate, exact_rate, decimals ON time_entries FOR EACH ROW WHEN (((old.date IS DISTINCT FROM new.date) OR (old.currency IS DISTINCT FROM new.currency) OR (old.billable IS DISTINCT FROM new.billable) OR (old.duration_minutes IS DISTINCT FROM new.duration_minutes) OR (old.rate IS DISTINCT FROM new.rate) OR (old.exact_rate IS DISTINCT FROM new.exact_rate) OR (old.decimals IS DISTINCT FROM new.decimals))) EXECUTE FUNCTION sum_up_time();
 CREATE TRIGGER time_entries_come_and_go AFTER INSERT OR DELETE ON time_entries FOR EACH ROW EXECUTE FUNCTION sum_up_time();
 CREATE TRIGGER time_entries_company BEFORE INSERT ON time_entries FOR EACH ROW EXECUTE FUNCTION set_time_entry_company();
+CREATE TRIGGER time_entries_of_older_releases BEFORE UPDATE OF rate ON time_entries FOR EACH ROW WHEN (((old.rate IS DISTINCT FROM new.rate) AND (NOT (old.exact_rate IS DISTINCT FROM new.exact_rate)))) EXECUTE FUNCTION forget_exact_rate();
 
 create table time_total_changes (
   organization_id uuid not null,
@@ -1162,7 +1166,7 @@ create table time_total_changes (
   entries integer not null,
   minutes bigint not null,
   priced integer not null,
-  amount numeric(20,2) not null,
+  amount numeric not null,
   constraint time_total_changes_organization_id_id_pk PRIMARY KEY (organization_id, id)
 ) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, vacuum_truncate=off);
 
@@ -1174,7 +1178,7 @@ create table time_totals (
   entries integer not null,
   minutes bigint not null,
   priced integer not null,
-  amount numeric(20,2) not null,
+  amount numeric not null,
   constraint time_totals_organization_id_date_currency_billable_pk PRIMARY KEY (organization_id, date, currency, billable),
   constraint time_totals_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id)
 ) with (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000);
@@ -1186,7 +1190,7 @@ create table timers (
   ticket_id uuid not null,
   description text,
   billable boolean not null,
-  rate numeric(9,2),
+  rate numeric,
   started_at timestamp with time zone default clock_timestamp() not null,
   original_ticket_id uuid,
   constraint timers_organization_id_user_id_pk PRIMARY KEY (organization_id, user_id),
@@ -1381,6 +1385,17 @@ BEGIN
 END $function$
 ;
 
+CREATE OR REPLACE FUNCTION forget_exact_rate()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+	new.exact_rate := NULL;
+	new.decimals := NULL;
+	RETURN new;
+END $function$
+;
+
 CREATE OR REPLACE FUNCTION keep_primary_address()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1535,16 +1550,20 @@ CREATE OR REPLACE FUNCTION sum_up_time()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
+DECLARE
+	exact numeric;
 BEGIN
 	IF TG_OP <> 'INSERT' THEN
+		exact := coalesce(round(old.duration_minutes * old.exact_rate / 60, old.decimals), old.amount);
 		INSERT INTO time_total_changes (organization_id, date, currency, billable, entries, minutes, priced, amount)
 		VALUES (old.organization_id, old.date, old.currency, old.billable,
-			-1, -old.duration_minutes, -num_nonnulls(old.amount), -coalesce(old.amount, 0));
+			-1, -old.duration_minutes, -num_nonnulls(exact), -coalesce(exact, 0));
 	END IF;
 	IF TG_OP <> 'DELETE' THEN
+		exact := coalesce(round(new.duration_minutes * new.exact_rate / 60, new.decimals), new.amount);
 		INSERT INTO time_total_changes (organization_id, date, currency, billable, entries, minutes, priced, amount)
 		VALUES (new.organization_id, new.date, new.currency, new.billable,
-			1, new.duration_minutes, num_nonnulls(new.amount), coalesce(new.amount, 0));
+			1, new.duration_minutes, num_nonnulls(exact), coalesce(exact, 0));
 	END IF;
 	RETURN NULL;
 END $function$

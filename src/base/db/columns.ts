@@ -37,11 +37,8 @@ export const updatedAt = () => instant().notNull().default(sql`now()`)
 /** An id that the application makes (see `newId`). */
 export const id = () => uuid().notNull().$defaultFn(newId)
 
-/** An hourly rate: 0 to 1,000,000 with two decimals, a JSON number when read. */
-export const rate = () => numeric({ precision: 9, scale: 2, mode: 'number' })
-
-/** An amount of money with two decimals, a JSON number when read. */
-export const money = () => numeric({ precision: 14, scale: 2, mode: 'number' })
+/** An hourly rate: 0 to 1,000,000 with the decimals that its currency lets it have, a JSON number when read. */
+export const rate = () => numeric({ mode: 'number' })
 
 /** A document of lexemes (PostgreSQL full text search). */
 export const tsvector = customType<{ data: string; driverData: string }>({ dataType: () => 'tsvector' })

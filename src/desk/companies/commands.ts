@@ -5,6 +5,7 @@ import { companies } from '../../base/db/schema'
 import { ApiError, fieldError } from '../../base/errors'
 import { holdExternalId, requireFree } from '../../base/external-ids'
 import { inTransaction, type Scope } from '../../base/scope'
+import { requireRate } from '../../base/shapes/money'
 import { publish } from '../../delivery/webhooks/publish'
 import { publishContacts } from '../contacts/commands'
 import { takeFromContacts, takeFromTickets } from '../contacts/tickets'
@@ -27,6 +28,7 @@ export function createCompany(scope: Scope, company: NewCompany): Promise<Compan
     const custom = withWords(organization_id, changedCustom({}, company.custom))
     await db.insert(companies).values({ ...withStoredDomains(company), ...custom, organization_id, id })
     const data = await getCompany(scope, id)
+    requireRate(data, company)
     await publish(scope, [{ type: 'company.created', data }])
     return data
   })
@@ -49,6 +51,7 @@ export function updateCompany(scope: Scope, id: string, changes: CompanyChanges)
       .set({ ...withStoredDomains(changes), ...withWords(organization_id, custom), updated_at: sql`now()` })
       .where(and(eq(companies.organization_id, organization_id), eq(companies.id, id)))
     const data = await getCompany(scope, id)
+    requireRate(data, changes)
     await publish(scope, [{ type: 'company.updated', data }])
     return data
   })

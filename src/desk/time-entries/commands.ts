@@ -3,16 +3,21 @@ import { sharedTime } from '../../base/db/shared-time'
 import { ApiError, fieldError, unknownIds } from '../../base/errors'
 import { inTransaction, type Scope } from '../../base/scope'
 import { asIds, isUuid } from '../../base/shapes/ids'
+import { requireDecimals } from '../../base/shapes/money'
 import { dayIn } from '../../base/shapes/time'
 import { publish } from '../../delivery/webhooks/publish'
 import { isPerson, permits } from '../../http/request/permissions'
 import { recordActivity } from '../timeline/activity'
 import { keepTicket } from '../timeline/require-ticket'
 import type { NewTimeEntry, TimeEntry, TimeEntryChanges } from './model'
+import { priceColumns } from './price'
 import { getRateSources, getTimeEntry } from './queries'
 import { resolveRate } from './rate'
 
 const CHANGEABLE = ['duration_minutes', 'description', 'billable', 'rate', 'currency', 'date'] as const
+/** The fields that an amount follows from. */
+const PRICING: readonly string[] = ['duration_minutes', 'rate', 'currency']
+const EXACT = ['exact_rate', 'decimals'] as const
 
 /**
  * Logs time of the caller, or of the member that the entry names. The rate is fixed now: it stays when the rates of
@@ -24,7 +29,9 @@ const CHANGEABLE = ['duration_minutes', 'description', 'billable', 'rate', 'curr
 export function logTime(scope: Scope, ticket_id: string, entry: NewTimeEntry): Promise<TimeEntry> {
   return inTransaction(scope, async (scope) => {
     await keepTicket(scope, ticket_id)
-    return logTimeOf(scope, await resolveWorker(scope, entry.user_id), ticket_id, entry)
+    const logged = await logTimeOf(scope, await resolveWorker(scope, entry.user_id), ticket_id, entry)
+    requireDecimals('/rate', entry.rate, logged.currency)
+    return logged
   })
 }
 
@@ -41,15 +48,15 @@ export async function logTimeOf(
 ): Promise<TimeEntry> {
   const { sql, organization_id } = scope
   const sources = await getRateSources(scope, ticket_id, user_id)
-  const { rate, currency } = resolveRate(entry.rate, sources!)
+  const { rate, currency, exact_rate, decimals } = priceColumns(resolveRate(entry.rate, sources!))
   const { duration_minutes, description = null, billable = true } = entry
   const date = entry.date ?? dayIn(sources!.organization.time_zone, at_ms)
   const id = newId()
   await sql`
     insert into time_entries (organization_id, id, ticket_id, user_id, duration_minutes, description, billable, date,
-      rate, currency)
+      rate, currency, exact_rate, decimals)
     values (${organization_id}, ${id}, ${ticket_id}, ${user_id}, ${duration_minutes}, ${description}, ${billable}, ${date},
-      ${rate}, ${currency})`
+      ${rate}, ${currency}, ${exact_rate}, ${decimals})`
   await recordActivity(scope, ticket_id, [
     { type: 'time_logged', data: { time_entry_id: id, duration_minutes, billable } },
   ])
@@ -70,12 +77,14 @@ export function updateTimeEntry(scope: Scope, id: string, changes: TimeEntryChan
     if (changes.rate !== undefined && changes.rate !== before.rate) {
       const sources = await getRateSources(scope, (before.original_ticket ?? before.ticket).id, before.user.id)
       after.currency = resolveRate(changes.rate, sources!).currency
+      requireDecimals('/rate', changes.rate, after.currency)
     }
     const fields = CHANGEABLE.filter((field) => after[field] !== before[field])
     if (fields.length === 0) return before
     const { sql, organization_id } = scope
+    const exact = fields.some((field) => PRICING.includes(field)) ? EXACT : []
     await sql`
-      update time_entries set ${sql(after, ...CHANGEABLE)}, updated_at = now()
+      update time_entries set ${sql({ ...after, ...priceColumns(after) }, ...CHANGEABLE, ...exact)}, updated_at = now()
       where organization_id = ${organization_id} and id = ${id}`
     const changed = Object.fromEntries(fields.map((field) => [field, { from: before[field], to: after[field] }]))
     await recordActivity(scope, before.ticket.id, [

@@ -16,7 +16,7 @@ const COLUMNS = [
   'Currency',
 ]
 
-/** `rate` and `amount` as decimal text with 2 places. */
+/** `rate` and `amount` as decimal text with the places of the currency, a rate with 2 at least. */
 export type CsvRow = {
   date: string
   code: string

@@ -14,6 +14,7 @@ import { inTransaction, type Scope } from '../../base/scope'
 import { streamOf } from '../../http/request/stream'
 import { type CsvRow, csvHeader, csvRows } from './csv'
 import type { CsvForm, Period } from './model'
+import { amountOf, rateOf } from './price'
 import { matches } from './queries'
 
 /** Three are written at a time in this process, each with a connection; the next one waits. */
@@ -140,7 +141,7 @@ async function declareCursor(scope: Scope, period: Period): Promise<void> {
   await sql`
     declare time_entries_export no scroll cursor for
     select e.date, t.code, t.subject, co.name as company, u.name as user, e.duration_minutes, e.description,
-      e.billable, e.rate::text as rate, e.amount::text as amount, e.currency
+      e.billable, round(${rateOf(sql)}, greatest(2, e.decimals))::text as rate, (${amountOf(sql)})::text as amount, e.currency
     from time_entries e
     join tickets t on t.organization_id = ${organization_id} and t.id = e.ticket_id
     left join companies co on co.organization_id = ${organization_id} and co.id = e.company_id

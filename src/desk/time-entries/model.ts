@@ -22,7 +22,11 @@ export const TimeEntry = Type.Object({
   billable: Type.Boolean({ description: 'Whether its amount counts in totals' }),
   rate: orNull(Type.Number({ description: 'Of an hour; null: none is set anywhere' })),
   currency,
-  amount: orNull(Type.Number({ description: '(duration_minutes / 60) * rate, rounded half-up to 2 places' })),
+  amount: orNull(
+    Type.Number({
+      description: '(duration_minutes / 60) * rate, rounded half-up to the decimals of the currency (ISO 4217)',
+    }),
+  ),
   date: Day,
   original_ticket: orNull(Type.Object({ id: Uuid, code: TicketCode }), {
     description: 'The ticket that it was logged on, while a merge has it elsewhere. Its company counts',

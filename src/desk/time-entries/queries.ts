@@ -3,6 +3,7 @@ import { ApiError } from '../../base/errors'
 import type { Scope } from '../../base/scope'
 import { page } from '../../base/shapes/page'
 import type { Period, TicketTimeEntry, TimeEntry, TimeEntryFilter, TimeEntryPage } from './model'
+import { amountOf, rateOf } from './price'
 import type { RateSources } from './rate'
 import { totalsOf } from './totals'
 
@@ -102,8 +103,8 @@ type Filter = Period & { ticket_id?: string; user_id?: string; billable?: boolea
 /** The select list is the response: with `ticketRef` its columns are the fields of `TimeEntry`. */
 function fields({ sql, organization_id }: Scope) {
   return sql`
-    e.id, json_build_object('id', u.id, 'name', u.name) as user, e.duration_minutes, e.description, e.billable, e.rate,
-    e.currency, e.amount, e.date, (
+    e.id, json_build_object('id', u.id, 'name', u.name) as user, e.duration_minutes, e.description, e.billable,
+    ${rateOf(sql)} as rate, e.currency, ${amountOf(sql)} as amount, e.date, (
       select json_build_object('id', o.id, 'code', o.code) from tickets o
       where o.organization_id = ${organization_id} and o.id = e.original_ticket_id
     ) as original_ticket, e.created_at`

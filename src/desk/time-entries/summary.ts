@@ -2,6 +2,7 @@ import type { Fragment, Sql } from '../../base/db/transact'
 import { fieldError } from '../../base/errors'
 import type { Scope } from '../../base/scope'
 import type { Period, SummaryGroup, SummaryItem, SummaryQuery } from './model'
+import { amountOf } from './price'
 import { matches } from './queries'
 import { daysOf } from './totals'
 
@@ -38,7 +39,7 @@ function sumsBy(scope: Scope, key: Fragment, period: Period): Fragment {
   return sql`
     select ${key} as key, e.currency, sum(e.duration_minutes) as total_minutes,
       coalesce(sum(e.duration_minutes) filter (where e.billable), 0) as billable_minutes,
-      coalesce(sum(e.amount) filter (where e.billable), 0) as total_amount
+      coalesce(sum(${amountOf(sql)}) filter (where e.billable), 0) as total_amount
     from time_entries e
     where e.organization_id = ${organization_id} ${matches(scope, period)}
     group by 1, 2`

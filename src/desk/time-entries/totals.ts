@@ -8,6 +8,7 @@ import type { Connection, Fragment } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
 import { fold } from '../tallies/fold-changes'
 import type { Period, TimeEntryFilter, Totals } from './model'
+import { amountOf } from './price'
 
 type Sums = { currency: string; total: number; minutes: number; amounts: number; billable_amount: number }
 
@@ -41,7 +42,7 @@ function sumsOf({ sql, organization_id }: Scope, conditions: Fragment) {
   return sql<Sums[]>`
     select e.currency, count(*) as total, sum(e.duration_minutes) as minutes,
       count(e.amount) filter (where e.billable) as amounts,
-      sum(e.amount) filter (where e.billable) as billable_amount
+      sum(${amountOf(sql)}) filter (where e.billable) as billable_amount
     from time_entries e
     where e.organization_id = ${organization_id} ${conditions}
     group by e.currency order by e.currency`

@@ -4,9 +4,12 @@ import { newId } from '../../base/db/columns'
 import type { Connection, Fragment, Sql } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
 import { inTransaction, type Scope, SYSTEM, together } from '../../base/scope'
+import { requireDecimals } from '../../base/shapes/money'
 import { requirePerson } from '../../http/request/permissions'
 import { logTimeOf } from '../time-entries/commands'
 import type { TimeEntry } from '../time-entries/model'
+import { getRateSources } from '../time-entries/queries'
+import { resolveRate } from '../time-entries/rate'
 import { keepTicket } from '../timeline/require-ticket'
 import type { NewTimer, StoppedTimer, Timer } from './model'
 import { findTimer } from './queries'
@@ -22,6 +25,10 @@ export function startTimer(scope: Scope, ticket_id: string, timer: NewTimer): Pr
     await keepTicket(scope, ticket_id)
     const { sql, organization_id } = scope
     const { description = null, billable = true, rate = null } = timer
+    if (rate !== null) {
+      const sources = await getRateSources(scope, ticket_id, user_id)
+      requireDecimals('/rate', rate, resolveRate(rate, sources!).currency)
+    }
     for (;;) {
       const started = await sql`
         insert into timers (organization_id, user_id, id, ticket_id, description, billable, rate)
@@ -47,6 +54,7 @@ export function stopTimer(scope: Scope, ticket_id: string, instead: StoppedTimer
     await keepTicket(scope, ticket_id)
     const [entry] = await stopTimers(scope, scope.sql`user_id = ${user_id} and ticket_id = ${ticket_id}`, instead)
     if (!entry) throw new ApiError('TIMER_NOT_FOUND')
+    requireDecimals('/rate', instead.rate, entry.currency)
     return entry
   })
 }

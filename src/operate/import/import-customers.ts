@@ -4,6 +4,7 @@ import { addressKey } from '../../base/address/email'
 import { insertRows } from '../../base/db/insert-rows'
 import { fieldError } from '../../base/errors'
 import type { Scope } from '../../base/scope'
+import { faultsOfRate } from '../../base/shapes/money'
 import { type Company, NewCompany } from '../../desk/companies/model'
 import { addressesAfter } from '../../desk/contacts/contact-addresses'
 import { type ContactFields, lockContacts, writeContact } from '../../desk/contacts/contact-rows'
@@ -30,6 +31,7 @@ export const COMPANIES: Kind<NewCompany> = {
   model: NewCompany,
   most: 200,
   shape: (given) => given,
+  judge: ({ hourly_rate, currency }) => faultsOfRate('/hourly_rate', hourly_rate, currency),
   match: (scope, lines) => byExternalId(scope, 'companies', lines),
   states: (scope, ids) => timesOf(scope, 'companies', ids),
   stateOf: ({ updated_at }) => updated_at,

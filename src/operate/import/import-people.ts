@@ -3,6 +3,7 @@ import { addressKey } from '../../base/address/email'
 import { lockAccountOf } from '../../base/db/account-lock'
 import { newId } from '../../base/db/columns'
 import type { Scope } from '../../base/scope'
+import { faultsOfRate } from '../../base/shapes/money'
 import type { Kind, Line, Placed } from './kind'
 import { ImportedUser } from './model'
 
@@ -14,6 +15,7 @@ export const USERS: Kind<ImportedUser> = {
   model: ImportedUser,
   most: 50,
   shape: (given) => given,
+  judge: ({ hourly_rate, currency }) => faultsOfRate('/hourly_rate', hourly_rate, currency),
   match: matchUsers,
   states: membersOf,
   stateOf: ({ updated_at }) => updated_at,

@@ -2,9 +2,13 @@
 import { addressKey } from '../../base/address/email'
 import { insertRows } from '../../base/db/insert-rows'
 import type { Scope } from '../../base/scope'
+import { faultsOfRate } from '../../base/shapes/money'
+import { dayIn } from '../../base/shapes/time'
 import { ownAddresses } from '../../desk/messages/conversation'
+import { priceColumns } from '../../desk/time-entries/price'
 import { getRateSources } from '../../desk/time-entries/queries'
 import { resolveRate } from '../../desk/time-entries/rate'
+import { getOrganization } from '../../people/organizations/queries'
 import { addImported } from './import-people'
 import { hashOf } from './key-hashes'
 import { type Find, type Kind, keyIn, type Left, type Line, type Placed, timesOf, unknownKey, upsert } from './kind'
@@ -115,8 +119,10 @@ export const TIME_ENTRIES: Kind<ImportedTime> = {
     ['tickets', ticket_id],
     ['users', user_id],
   ],
-  judge: ({ ticket_id }, find) =>
-    find('tickets', ticket_id) === undefined ? [unknownKey('/ticket_id', 'tickets')] : [],
+  judge: ({ ticket_id, rate, currency }, find) => [
+    ...(find('tickets', ticket_id) === undefined ? [unknownKey('/ticket_id', 'tickets')] : []),
+    ...faultsOfRate('/rate', rate, currency),
+  ],
   states: (scope, ids) => timesOf(scope, 'time_entries', ids),
   stateOf: ({ updated_at }) => updated_at,
   write: writeTime,
@@ -126,6 +132,7 @@ async function writeTime(scope: Scope, lines: Placed<ImportedTime>[], find: Find
   const { organization_id } = scope
   const tickets = await liveTickets(scope, lines, find)
   const userOf = usersOf(scope, find)
+  const { time_zone } = await getOrganization(scope)
   const left: Left<ImportedTime> = new Map()
   const rows = []
   for (const line of lines) {
@@ -136,7 +143,7 @@ async function writeTime(scope: Scope, lines: Placed<ImportedTime>[], find: Find
       continue
     }
     const user_id = await userOf(line)
-    const date = line.input.date ?? new Date(line.created_ms).toISOString().slice(0, 10)
+    const date = line.input.date ?? dayIn(time_zone, line.created_ms)
     const price = await priceOf(scope, line.input, ticket_id, user_id)
     const { id, updated_at } = line
     rows.push({
@@ -149,7 +156,7 @@ async function writeTime(scope: Scope, lines: Placed<ImportedTime>[], find: Find
         description,
         billable,
         date,
-        ...price,
+        ...priceColumns(price),
         updated_at,
       },
     })

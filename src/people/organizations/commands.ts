@@ -8,6 +8,7 @@ import { organizations, ticket_counters } from '../../base/db/schema'
 import { type Connection, transact } from '../../base/db/transact'
 import { fieldError, OperatorError } from '../../base/errors'
 import { afterCommit, inTransaction, type Scope, SYSTEM } from '../../base/scope'
+import { requireRate } from '../../base/shapes/money'
 import { forgetMembershipsIn } from '../../http/admission/membership'
 import { isPerson, notForKeys, requirePerson } from '../../http/request/permissions'
 import { generatedPassword, hashPassword } from '../auth/password'
@@ -40,6 +41,7 @@ export async function updateOrganization(scope: Scope, changes: OrganizationChan
       })
       .where(eq(organizations.id, scope.organization_id))
     const after = await getOrganization(scope)
+    requireRate(after, changes)
     const resource = { type: 'organization', id: after.id } as const
     await auditChanges(scope, { action: 'organization.updated', resource, changes: changesOf(before, after) })
     if (after.require_second_factor !== before.require_second_factor) {

@@ -9,6 +9,7 @@ import type { Connection } from '../../base/db/transact'
 import { violates } from '../../base/db/violations'
 import { ApiError, fieldError } from '../../base/errors'
 import { type Actor, afterCommit, inTransaction, type Origin, type Scope } from '../../base/scope'
+import { requireRate } from '../../base/shapes/money'
 import { stopTimerOf } from '../../desk/timers/commands'
 import { forgetMemberships } from '../../http/admission/membership'
 import { lacking, permits, personId } from '../../http/request/permissions'
@@ -36,11 +37,11 @@ export async function createUser(scope: Scope, input: NewUser): Promise<User> {
   const { email, password } = input
   requireRight(scope, [input.role !== undefined && isAdmin(input.role), password !== undefined])
   const password_hash = password === undefined ? undefined : await hashPassword(password, scope.organization_id)
-  const id = await inTransaction(scope, async (scope) => {
+  return inTransaction(scope, async (scope) => {
     const known = await lockAccountOf(scope, email)
     if (await isMember(scope, email)) throw alreadyMember()
     if (await isInvited(scope, email)) throw alreadyInvited()
-    if (password_hash === undefined) return inviteUser(scope, input)
+    if (password_hash === undefined) return priced(await getUser(scope, await inviteUser(scope, input)), input)
     if (await isReliedOnElsewhere(scope, email)) {
       throw fieldError(
         'VALIDATION_ERROR',
@@ -49,10 +50,16 @@ export async function createUser(scope: Scope, input: NewUser): Promise<User> {
       )
     }
     const id = await addAtOnce(scope, known?.id, input, password_hash)
-    await auditMember(scope, 'user.created', null, await getMember(scope, id), password)
-    return id
+    const user = priced(await getMember(scope, id), input)
+    await auditMember(scope, 'user.created', null, user, password)
+    return user
   })
-  return getUser(scope, id)
+}
+
+/** Gives back a user whose rate is right. @throws VALIDATION_ERROR */
+function priced(user: User, given: NewUser | UserChanges): User {
+  requireRate(user, given)
+  return user
 }
 
 async function inviteUser(
@@ -119,7 +126,7 @@ export async function updateUser(scope: Scope, id: string, changes: UserChanges)
     if (isActiveAdmin(user) && !isActiveAdmin(after)) {
       await requireAdmin(scope, isAdmin(after.role) ? '/active' : '/role')
     }
-    await auditMember(scope, 'user.updated', user, await getMember(scope, id), password)
+    await auditMember(scope, 'user.updated', user, priced(await getMember(scope, id), changes), password)
   })
   afterCommit(scope, () => forgetMemberships(id))
   return getUser(scope, id)

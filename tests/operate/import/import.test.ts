@@ -241,6 +241,39 @@ test('a dry run says what would be done, and does nothing', async () => {
   expect((await admin.get('/users')).body.meta.total).toBe(2)
 })
 
+test('rates have the decimals of their currency, and time without a day that of the zone', async () => {
+  const { admin, id } = await createOrganization()
+  await admin.patch('/organization', { time_zone: 'Pacific/Kiritimati' })
+  const time = { ticket_id: 't', user_id: 'u', duration_minutes: 60, created_at: '2020-02-03T11:00:00Z' }
+  const person = { name: 'Old Agent', currency: 'EUR' }
+  const folder = folderWith({
+    users: [
+      { ...person, external_id: 'u', email: 'u@x.example', hourly_rate: 1.23 },
+      { ...person, external_id: 'v', email: 'v@x.example', hourly_rate: 1.234 },
+    ],
+    companies: [
+      { external_id: 'c', name: 'Fine', hourly_rate: 1.234, currency: 'KWD' },
+      { external_id: 'd', name: 'Too fine', hourly_rate: 1.234, currency: 'JPY' },
+    ],
+    tickets: [{ external_id: 't', subject: 'Printer on fire', contact_id: null, company_id: 'c' }],
+    time_entries: [
+      { ...time, external_id: '1', rate: 1.234, currency: 'KWD' },
+      { ...time, external_id: '2', rate: 20.5, currency: 'JPY' },
+      { ...time, external_id: '3', rate: 1.234, currency: 'EUR' },
+    ],
+  })
+  const { code, numbers } = await importFolder(folder, id, env)
+  expect(code).toBe(3)
+  const halves = { created: 1, failed: 1 }
+  expect(numbers).toMatchObject({ users: halves, companies: halves, time_entries: { created: 2, failed: 1 } })
+  const { data } = (await admin.get('/time-entries')).body
+  const shown = data.map(({ date, rate, amount }: Record<string, unknown>) => [date, rate, amount])
+  expect(shown.sort()).toEqual([
+    ['2020-02-04', 1.234, 1.234],
+    ['2020-02-04', 20.5, 21],
+  ])
+})
+
 test('wrong lines stop no others, and a report has them', async () => {
   const { admin, id } = await createOrganization()
   const outside = path.join(newFolder(), 'secret')

@@ -99,7 +99,7 @@ export function summedUp() {
     minutes: bigint({ mode: 'number' }).notNull(),
     /** Entries that have a rate, and so an amount. */
     priced: integer().notNull(),
-    amount: numeric({ precision: 20, scale: 2, mode: 'number' }).notNull(),
+    amount: numeric({ mode: 'number' }).notNull(),
   }
 }
 

@@ -8,12 +8,14 @@ import {
   foreignKey,
   index,
   integer,
+  numeric,
   primaryKey,
+  smallint,
   text,
   uniqueIndex,
   uuid,
 } from 'drizzle-orm/pg-core'
-import { createdAt, instant, money, rate, updatedAt } from '../columns'
+import { createdAt, instant, rate, updatedAt } from '../columns'
 import { memberships } from './member-tables'
 import { organizations } from './organization-tables'
 import { distributedTable, isCurrency, isRate, moved, reference, summedUp, tenant } from './table-parts'
@@ -34,10 +36,15 @@ export const time_entries = distributedTable(
     duration_minutes: integer().notNull(),
     description: text(),
     billable: boolean().notNull().default(true),
-    /** Fixed when the time is logged. */
-    rate: rate(),
+    /** Fixed when the time is logged. Two decimals of it, as release 0.2.0 reads it; so is `amount`. */
+    rate: numeric({ precision: 9, scale: 2, mode: 'number' }),
     currency: text().notNull(),
-    amount: money().generatedAlwaysAs((): SQL => sql`round(duration_minutes * rate / 60, 2)`),
+    amount: numeric({ precision: 14, scale: 2, mode: 'number' }).generatedAlwaysAs(
+      (): SQL => sql`round(duration_minutes * rate / 60, 2)`,
+    ),
+    /** Where the currency has not two decimals: the rate, and the decimals of the amount (`time-entries/price.ts`). */
+    exact_rate: rate(),
+    decimals: smallint(),
     date: date().notNull(),
     created_at: createdAt(),
     updated_at: updatedAt(),
@@ -45,10 +52,10 @@ export const time_entries = distributedTable(
   (table) => [
     primaryKey({ columns: [table.organization_id, table.id] }),
     // All but `time_entries_ticket` include the columns that are summed up, the first also company and user.
-    index('time_entries_date').on(table.organization_id, table.date, table.id),
+    index('time_entries_of_days').on(table.organization_id, table.date, table.id),
     index('time_entries_ticket').on(table.organization_id, table.ticket_id, table.date, table.id),
-    index('time_entries_company').on(table.organization_id, table.company_id, table.date, table.id),
-    index('time_entries_user').on(table.organization_id, table.user_id, table.date, table.id),
+    index('time_entries_of_company').on(table.organization_id, table.company_id, table.date, table.id),
+    index('time_entries_of_user').on(table.organization_id, table.user_id, table.date, table.id),
     reference('time_entries_ticket', [table.organization_id, table.ticket_id], tickets, 'restrict'),
     foreignKey({
       name: 'time_entries_user_fk',
@@ -57,6 +64,7 @@ export const time_entries = distributedTable(
     }),
     check('time_entries_duration', sql`${table.duration_minutes} between 1 and 525600`),
     check('time_entries_rate', isRate(table.rate)),
+    check('time_entries_exact_rate', isRate(table.exact_rate)),
     check('time_entries_currency', isCurrency(table.currency)),
   ],
 )

@@ -1,10 +1,10 @@
 /** Amounts as people write them. */
 import { locales } from '../words/catalogue'
 
-/** An amount in a currency (ISO 4217). */
+/** An amount in a currency (ISO 4217), or a rate, which may have more decimals. */
 export function money(amount: number, currency: string): string {
   try {
-    return new Intl.NumberFormat(locales(), { style: 'currency', currency }).format(amount)
+    return new Intl.NumberFormat(locales(), { style: 'currency', currency, maximumFractionDigits: 4 }).format(amount)
   } catch {
     // A browser may not know a currency.
     return `${amount.toFixed(2)} ${currency}`

@@ -1,0 +1,5 @@
+DROP INDEX "time_entries_date";
+--> statement-breakpoint
+DROP INDEX "time_entries_company";
+--> statement-breakpoint
+DROP INDEX "time_entries_user";
