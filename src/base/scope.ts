@@ -1,4 +1,5 @@
 /** Scope: in whose name and in which organization something happens. The first argument of every query and command. */
+import { requireMachine } from './db/cluster/away'
 import type { audit_log } from './db/schema'
 import { type Connection, type Db, type Sql, transact } from './db/transact'
 
@@ -78,9 +79,11 @@ export const SYSTEM: Actor = { type: 'system', id: null, name: 'Deskwire', email
  * Runs `work` in one transaction: all of it is kept or none. Inside another transaction it becomes part of that one, so
  * commands compose; an error of the inner one must end the outer one too. What `work` registers with `afterCommit` runs
  * after the commit.
+ * @throws MachineAwayError before anything is sent, when the machine of the organization does not answer
  */
 export async function inTransaction<T>(scope: Scope, work: (scope: Scope) => Promise<T>): Promise<T> {
   if (scope.after_commit) return work(scope)
+  requireMachine(scope.organization_id)
   let after_commit: (() => void)[] = []
   const result = await transact(scope, async (inner: Connection) => {
     // A second run starts anew.

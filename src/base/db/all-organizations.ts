@@ -125,6 +125,21 @@ export async function inEach<T>(
 }
 
 /**
+ * Reads rows of all organizations, and works on those of each. Once: what comes meanwhile waits for the next call.
+ * @param read as in `readOfAll`
+ * @param work gets the rows of an organization in the order in which they were read
+ * @returns what the work returned, without those whose node is away
+ */
+export async function workOnRows<Row extends { organization_id: string }, T>(
+  sql: Sql,
+  read: (among: Among) => PromiseLike<readonly Row[]>,
+  work: (organization_id: string, rows: Row[]) => Promise<T>,
+): Promise<T[]> {
+  const own = Map.groupBy(await readOfAll(sql, read), ({ organization_id }) => organization_id)
+  return inEach(own.keys(), (organization_id) => work(organization_id, own.get(organization_id)!))
+}
+
+/**
  * Does the work that is left in all organizations, until nothing is found or nothing can be done.
  * @param find reads rows with the `organization_id` of some that have work
  * @param work does what is left in an organization, and returns how many rows that were
@@ -136,8 +151,7 @@ export async function workOff(
   work: (organization_id: string) => Promise<number>,
 ): Promise<number> {
   for (let total = 0; ; ) {
-    const found = await readOfAll(sql, find)
-    const counts = await inEach(new Set(found.map(({ organization_id }) => organization_id)), work)
+    const counts = await workOnRows(sql, find, work)
     const done = counts.reduce((sum, count) => sum + count, 0)
     total += done
     if (done === 0) return total

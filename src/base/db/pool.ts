@@ -4,6 +4,7 @@
  */
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js'
 import { LRUCache } from 'lru-cache'
+import { requireMachine } from './cluster/away'
 import type { ConnectionOptions } from './connection-url'
 import { type Client, NO_LIMITS, openClient, openOrm } from './driver-client'
 import { type PlaceLimits, placed, type Share, sharesOf } from './places'
@@ -113,8 +114,10 @@ export function lookUps(organization_id?: string): Connection {
 
 /**
  * The connection for requests in an organization: the pool, of which they hold a share (`places.ts`).
+ * @throws MachineAwayError, as the others of an organization: nothing is sent to a machine that does not answer
  */
 export function connectionOf(organization_id: string): Connection {
+  requireMachine(organization_id)
   return inPlaces(`writes ${organization_id}`, organizationPool(organization_id), (shares) => [
     { name: `writes ${organization_id}`, most: shares.writes, organization_id },
     { name: organization_id, most: shares.all },
@@ -123,6 +126,7 @@ export function connectionOf(organization_id: string): Connection {
 
 /** The connection for requests of an organization that only read: a smaller share, and less time. */
 export function readingOf(organization_id: string): Connection {
+  requireMachine(organization_id)
   return inPlaces(`reads ${organization_id}`, organizationPool(organization_id), (shares) => [
     { name: `reads ${organization_id}`, most: shares.reads, organization_id, only_reads: true },
     { name: organization_id, most: shares.all },
@@ -134,6 +138,7 @@ export function readingOf(organization_id: string): Connection {
  * ways is written with it, so that no organization has the connection to itself.
  */
 export function arrivingOf(organization_id: string): Connection {
+  requireMachine(organization_id)
   return inPlaces(`arriving ${organization_id}`, connection(), (shares) => [
     { name: `writes ${organization_id}`, most: shares.writes, organization_id },
     { name: organization_id, most: shares.all },

@@ -6,7 +6,7 @@
  * fault.
  */
 import { config } from '../../base/config'
-import { type Find, inEach, readOfAll, workOff } from '../../base/db/all-organizations'
+import { type Find, workOff, workOnRows } from '../../base/db/all-organizations'
 import type { Connection, Sql } from '../../base/db/transact'
 import { afterCommit, type Scope } from '../../base/scope'
 import type { OutboxJob } from './job'
@@ -101,7 +101,7 @@ export async function freeLane(scope: Scope, lane_id: string): Promise<void> {
 
 /** Lets one row come due in each lane at fault whose time has come. Rows that tried before come after the others. */
 export async function giveTurns({ sql }: Connection): Promise<void> {
-  const lanes = await readOfAll(
+  await workOnRows(
     sql,
     (among) => sql<{ organization_id: string; lane_id: string; tried_id: string }[]>`
       select organization_id, lane_id, tried_id from lane_faults f
@@ -109,11 +109,9 @@ export async function giveTurns({ sql }: Connection): Promise<void> {
         select 1 from outbox o
         where o.organization_id = f.organization_id and o.lane_id = f.lane_id and ${isParkedMail(sql)}
       )`,
-  )
-  const own = Map.groupBy(lanes, ({ organization_id }) => organization_id)
-  await inEach(own.keys(), async (organization_id) => {
-    for (const { lane_id, tried_id } of own.get(organization_id)!) {
-      await sql`
+    async (organization_id, lanes) => {
+      for (const { lane_id, tried_id } of lanes) {
+        await sql`
         with chosen as materialized (
           select id from outbox
           where organization_id = ${organization_id} and lane_id = ${lane_id} and ${isParkedMail(sql)}
@@ -125,8 +123,9 @@ export async function giveTurns({ sql }: Connection): Promise<void> {
         )
         update outbox o set run_at = now() from chosen
         where o.organization_id = ${organization_id} and o.id = chosen.id`
-    }
-  })
+      }
+    },
+  )
 }
 
 /** Lets rows come due that have waited for too long, so that they are given up, and any that no fault holds. */

@@ -1,6 +1,6 @@
 /** Counts, retries and frees work of the outbox, for operators. */
 
-import { inEach, readOfAll } from '../../base/db/all-organizations'
+import { readOfAll, withRows, workOff } from '../../base/db/all-organizations'
 import { OUTBOX_KINDS } from '../../base/db/schema'
 import type { Connection } from '../../base/db/transact'
 import type { OutboxKind } from './job'
@@ -79,17 +79,11 @@ export async function retryOutbox({ sql }: Connection, organization_id: string):
  * are dead then, and their work need not wait until the leases run out.
  */
 export async function endAllLeases({ sql }: Connection): Promise<void> {
-  const held = await readOfAll(
-    sql,
-    (among) => sql<{ organization_id: string }[]>`
-      select distinct organization_id from outbox where lease_token is not null ${among()}`,
-  )
-  await inEach(
-    held.map(({ organization_id }) => organization_id),
-    async (organization_id) => {
-      await sql`
-        update outbox set lease_until = '-infinity', lease_token = null
-        where organization_id = ${organization_id} and lease_token is not null`
-    },
-  )
+  const isHeld = () => sql`lease_token is not null`
+  await workOff(sql, withRows(sql, 'outbox', isHeld), async (organization_id) => {
+    const { count } = await sql`
+      update outbox set lease_until = '-infinity', lease_token = null
+      where organization_id = ${organization_id} and ${isHeld()}`
+    return count
+  })
 }

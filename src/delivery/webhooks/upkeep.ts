@@ -1,5 +1,5 @@
 /** Repairs, cancels and removes deliveries, by timers. */
-import { type Find, workOff } from '../../base/db/all-organizations'
+import { withRows, workOnRows } from '../../base/db/all-organizations'
 import { type Old, sweep } from '../../base/db/sweep'
 import type { Connection, Fragment, Sql } from '../../base/db/transact'
 import { log } from '../../base/log'
@@ -30,16 +30,12 @@ export async function sweepDeliveries(connection: Connection, hold_days: number)
     sql`w.status = 'failed'`,
     sql`${is_parked} and t.queued_at < now() - ${hold_days} * interval '1 day'`,
   )
-  await workOff(sql, findOrdered(sql), (organization_id) => giveAllTurns(connection, organization_id))
+  const isOrdered = () => sql`ordered and active and status = 'active' and deleted_at is null`
+  await workOnRows(sql, withRows(sql, 'webhooks', isOrdered), (organization_id) =>
+    giveAllTurns(connection, organization_id),
+  )
   if (released > 0) log.warn({ released }, 'deliveries waited although their webhook was active')
   if (cancelled + expired > 0) log.info({ cancelled, expired }, 'deliveries were cancelled')
-}
-
-/** Finds all organizations with ordered webhooks. */
-function findOrdered(sql: Sql): Find {
-  return (among) => sql`
-    select distinct organization_id from webhooks
-    where ordered and active and status = 'active' and deleted_at is null ${among()}`
 }
 
 /** Deliveries that wait in the outbox, and that no process attempts now. `webhook` is of `w`, `delivery` of `t`. */
@@ -99,7 +95,7 @@ export async function forgetSecrets(connection: Connection): Promise<void> {
 }
 
 /** Gives the turns that were lost with a process. Nothing is given where deliveries go on. */
-async function giveAllTurns(connection: Connection, organization_id: string): Promise<number> {
+async function giveAllTurns(connection: Connection, organization_id: string): Promise<void> {
   const scope: Scope = { ...connection, organization_id, actor: SYSTEM }
   await inTransaction(scope, async (scope) => {
     const ordered = await scope.sql<{ id: string }[]>`
@@ -109,7 +105,6 @@ async function giveAllTurns(connection: Connection, organization_id: string): Pr
       ordered.map(({ id }) => id),
     )
   })
-  return 0
 }
 
 /** The lowest id of a row that is at most so many days old: ids begin with their time (UUIDv7). */

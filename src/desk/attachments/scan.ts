@@ -4,7 +4,7 @@
  */
 import { LRUCache } from 'lru-cache'
 import { config } from '../../base/config'
-import { inEach, readOfAll } from '../../base/db/all-organizations'
+import { workOnRows } from '../../base/db/all-organizations'
 import type { SCANS } from '../../base/db/schema'
 import type { Connection } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
@@ -83,13 +83,10 @@ export async function scanPending(connection: Connection): Promise<void> {
   if (!config.CLAMD_HOST) return
   const { sql } = connection
   const run = { host: config.CLAMD_HOST, end_ms: performance.now() + RUN_MS, is_away: false }
-  const found = await readOfAll(
+  await workOnRows(
     sql,
     (among) => sql<{ organization_id: string }[]>`
       select distinct organization_id from attachments where scan = 'pending' ${among()}`,
-  )
-  await inEach(
-    found.map(({ organization_id }) => organization_id),
     (organization_id) => scanOwn(connection, organization_id, run),
   )
 }

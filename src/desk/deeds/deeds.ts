@@ -4,7 +4,7 @@
  * and ends by itself, in this process, or in another one when this process has died.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { inEach, readOfAll } from '../../base/db/all-organizations'
+import { workOnRows } from '../../base/db/all-organizations'
 import { newId } from '../../base/db/columns'
 import { deedsOf } from '../../base/db/pool'
 import type { DEED_KINDS } from '../../base/db/schema'
@@ -191,22 +191,21 @@ export async function requireNotErased(
 
 /** Goes on with deeds whose process has died. For a background job, in any number of processes. */
 export async function goOnWithDeeds({ db, sql }: Connection, works: Record<DeedKind, Work>): Promise<void> {
-  const left = await readOfAll(
+  await workOnRows(
     sql,
     (among) => sql<{ organization_id: string; id: string }[]>`
       select organization_id, id from deeds where run_at < now() ${among()} order by id`,
-  )
-  const of = Map.groupBy(left, ({ organization_id }) => organization_id)
-  await inEach([...of.keys()], async (organization_id) => {
-    for (const { id } of of.get(organization_id)!) {
-      const scope = { db, sql, organization_id, actor: SYSTEM }
-      const [deed] = await sql<Row[]>`
+    async (organization_id, left) => {
+      for (const { id } of left) {
+        const scope = { db, sql, organization_id, actor: SYSTEM }
+        const [deed] = await sql<Row[]>`
         update deeds set run_at = now() + ${LEASE}::interval
         where organization_id = ${organization_id} and id = ${id} and run_at < now()
         returning id, kind, subject_id, source_ids, actor_type, actor_id, actor_name`
-      if (deed) await runDeed({ ...scope, actor: actorOf(deed) }, deed, works[deed.kind]).catch(() => {})
-    }
-  })
+        if (deed) await runDeed({ ...scope, actor: actorOf(deed) }, deed, works[deed.kind]).catch(() => {})
+      }
+    },
+  )
 }
 
 /** Makes the actor who began a deed, as far as timelines tell. */

@@ -1,6 +1,6 @@
 /** Applies rules of retention once a day, for a background job. */
 import { audit } from '../../base/audit/audit'
-import { inEach, readOfAll } from '../../base/db/all-organizations'
+import { workOnRows } from '../../base/db/all-organizations'
 import { ZERO_ID } from '../../base/db/columns'
 import type { Connection } from '../../base/db/transact'
 import { inTransaction, type Scope, SYSTEM } from '../../base/scope'
@@ -22,7 +22,7 @@ type Applied = { place: number; action: 'erase' | 'delete'; ids: string[] }
  * on with the next call. @returns how many tickets were erased or deleted
  */
 export async function applyRetention(connection: Connection): Promise<number> {
-  const found = await readOfAll(
+  const counts = await workOnRows(
     connection.sql,
     (among) => connection.sql<{ organization_id: string }[]>`
       select organization_id from retention
@@ -30,9 +30,6 @@ export async function applyRetention(connection: Connection): Promise<number> {
         and (applied_at is null or applied_at < now() - interval '1 day') ${among()}
       union
       select organization_id from retention_erasures where true ${among()}`,
-  )
-  const counts = await inEach(
-    found.map(({ organization_id }) => organization_id),
     (organization_id) => applyIn({ ...connection, organization_id, actor: SYSTEM }),
   )
   return counts.reduce((sum, count) => sum + count, 0)

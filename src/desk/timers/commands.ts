@@ -1,4 +1,4 @@
-import { type Among, inEach, readOfAll } from '../../base/db/all-organizations'
+import { type Among, workOnRows } from '../../base/db/all-organizations'
 import { withChangeTime } from '../../base/db/change-time'
 import { newId } from '../../base/db/columns'
 import type { Connection, Fragment, Sql } from '../../base/db/transact'
@@ -83,10 +83,8 @@ export async function stopTimerOf(scope: Scope, user_id: string): Promise<void> 
  * a release without timers does it. For a background job.
  */
 export async function stopAbandonedTimers(connection: Connection): Promise<void> {
-  const abandoned = await readOfAll(connection.sql, findAbandoned(connection.sql))
-  const own = Map.groupBy(abandoned, ({ organization_id }) => organization_id)
-  await inEach(own.keys(), async (organization_id) => {
-    for (const { user_id } of own.get(organization_id)!) {
+  await workOnRows(connection.sql, findAbandoned(connection.sql), async (organization_id, abandoned) => {
+    for (const { user_id } of abandoned) {
       await inTransaction({ ...connection, organization_id, actor: SYSTEM }, (scope) => stopTimerOf(scope, user_id))
     }
   })

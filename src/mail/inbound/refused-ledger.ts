@@ -4,7 +4,6 @@
  */
 import { LRUCache } from 'lru-cache'
 import { searchKeys } from '../../base/address/search-keys'
-import { requireMachine } from '../../base/db/cluster/away'
 import { newId } from '../../base/db/columns'
 import { insertRows } from '../../base/db/insert-rows'
 import { sweep } from '../../base/db/sweep'
@@ -88,7 +87,6 @@ const write = gathered(
   async (given: { connection: Connection; row: NewRow }[]) => {
     const { connection, row } = given[0]!
     const { organization_id } = row
-    requireMachine(organization_id)
     await inTransaction({ ...connection, organization_id, actor: SYSTEM }, async ({ sql }) => {
       const [kept] = await sql<{ count: number }[]>`
         select count(*)::integer as count from refused_messages

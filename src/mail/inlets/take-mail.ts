@@ -3,7 +3,6 @@ import { isIP } from 'node:net'
 import { mailboxKey } from '../../base/address/email'
 import { isInNetworks } from '../../base/address/networks'
 import { config } from '../../base/config'
-import { requireMachine } from '../../base/db/cluster/away'
 import { arrivingOf, jobConnection, lookUps } from '../../base/db/pool'
 import type { INLET_PROVIDERS } from '../../base/db/schema'
 import { violates } from '../../base/db/violations'
@@ -68,7 +67,7 @@ export async function takeMail(
   }
   const { organization_id, provider, signing_key } = inlet
   stateOf(request).organization_id = organization_id
-  requireMachine(organization_id)
+  const connection = arrivingOf(organization_id)
   const limit_bytes = config.SMTP_MAX_BYTES
   const posted = { request, envelope, signing_key, limit_bytes, chunks: arriving(request, 2 * limit_bytes) }
   if (provider !== 'mailgun' && provider !== 'sendgrid') requireBasic(posted)
@@ -79,7 +78,6 @@ export async function takeMail(
   holdBody(request, organization_id, 'whole')
   const payload = await READERS[provider](posted)
   const original = requireOriginal(payload, limit_bytes)
-  const connection = arrivingOf(organization_id)
   const take = async (once?: TakenRequest) => {
     const accepted = acceptMessage(connection, envelopeOf(inlet, payload), oneChunk(original), 'http', once)
     return (await accepted).queue_id

@@ -4,10 +4,10 @@
  * was done, on the coordinator alone, and moves to the log of each organization in a transaction of that one.
  */
 import { type AuditEntry, type Auditor, auditRow, insertAuditRows } from '../../base/audit/audit'
-import { type Find, type InOrganization, inEach, workOffInBatches } from '../../base/db/all-organizations'
+import { type InOrganization, inEach, withRows, workOffInBatches } from '../../base/db/all-organizations'
 import { newId } from '../../base/db/columns'
 import { insertRows } from '../../base/db/insert-rows'
-import { type Connection, type Fragment, type Sql, transact } from '../../base/db/transact'
+import { type Connection, type Fragment, transact } from '../../base/db/transact'
 import { log, safeError } from '../../base/log'
 import type { AuditRow, Origin } from '../../base/scope'
 
@@ -61,19 +61,20 @@ export async function writeAccountEntries(connection: Connection, user_id: strin
 
 /** Moves the noted entries of all accounts that are left, for a background job. */
 export async function writeNotedEntries(connection: Connection): Promise<void> {
-  await workOffInBatches(connection, findNoted(connection.sql), { size: BATCH }, (batch) => writeBatch(batch))
-}
-
-function findNoted(sql: Sql): Find {
-  return (among) => sql`select distinct organization_id from account_entries where true ${among()}`
+  await workOffInBatches(
+    connection,
+    withRows(connection.sql, 'account_entries', () => connection.sql`true`),
+    { size: BATCH },
+    (batch) => writeBatch(batch),
+  )
 }
 
 /** On a cluster a crash may keep the written entries and the notes too, so the same entry may come again. */
-async function writeBatch({ sql, organization_id }: InOrganization, among: Fragment = sql``): Promise<number> {
+async function writeBatch({ sql, organization_id }: InOrganization, more: Fragment = sql``): Promise<number> {
   const taken = await sql<{ entry: AuditRow }[]>`
     with noted as (
       select id from account_entries
-      where organization_id = ${organization_id} ${among}
+      where organization_id = ${organization_id} ${more}
       order by id limit ${BATCH} for update skip locked
     )
     delete from account_entries e using noted n
