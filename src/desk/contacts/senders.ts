@@ -2,7 +2,7 @@
  * Finds the contacts of people who write by email, or creates them: many at a time, with as few statements as for one.
  */
 
-import { codePoints } from '../../base/address/characters'
+import { codePoints, firstCharacters } from '../../base/address/characters'
 import { domainsOf, ownersOf } from '../../base/address/domains'
 import { addressKey } from '../../base/address/email'
 import { withChangeTime } from '../../base/db/change-time'
@@ -118,5 +118,5 @@ async function publishCreated(scope: Scope, ids: string[], subscribers?: Subscri
 
 function nameOf({ name, email }: Sender): string {
   const given = name.trim() || email.split('@')[0]!
-  return codePoints(given) > MAX_NAME ? [...given].slice(0, MAX_NAME).join('').trim() : given
+  return codePoints(given) > MAX_NAME ? firstCharacters(given, MAX_NAME).trim() : given
 }

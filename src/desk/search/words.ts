@@ -6,6 +6,7 @@
  * (ticket-search.test.ts: "takes addresses and the like as their parts in that order", "finds each character of writing
  * without spaces, and several as a phrase").
  */
+import { firstCharacters } from '../../base/address/characters'
 import { fold, isAscii } from '../../base/shapes/fold'
 
 /** In UTF-16 units: the rest of a longer text is not searched. A message from the API is at most half of it. */
@@ -206,7 +207,5 @@ function lexeme(prefix: string, word: string): string {
 }
 
 function cut(word: string): string {
-  if (word.length <= MAX_WORD) return word
-  // Keys and encoded files are long runs of ASCII, where each unit is a character.
-  return isAscii(word) ? word.slice(0, MAX_WORD) : [...word].slice(0, MAX_WORD).join('')
+  return firstCharacters(word, MAX_WORD)
 }

@@ -1,5 +1,6 @@
 /** SQL for what a ticket tells of its messages, and its form in answers. */
 import type { Static, TObject } from '@sinclair/typebox'
+import { firstCharacters } from '../../base/address/characters'
 import { ERASED } from '../../base/address/email'
 import { timeOfId, toInstant } from '../../base/db/columns'
 import type { Fragment, Sql } from '../../base/db/transact'
@@ -88,7 +89,7 @@ function lastOf(id: string, row: TurnRow): NonNullable<Turn['last_message']> {
 function excerptOf(text: string, is_html: boolean): string {
   if (text === ERASED) return ''
   const plain = is_html ? safeHtmlToText(text.replace(/<[^>]*$|&[^;\s]*$/, '')) : text
-  return Array.from(plain.slice(0, READ).replace(/\s+/g, ' ').trim()).slice(0, SHOWN).join('')
+  return firstCharacters(plain.slice(0, READ).replace(/\s+/g, ' ').trim(), SHOWN)
 }
 
 /** The first message of a new ticket: it is from the customer, and text or HTML as it stands. */

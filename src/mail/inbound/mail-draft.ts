@@ -1,4 +1,5 @@
 /** Makes the draft of a message of a ticket from an email. */
+import { firstCharacters } from '../../base/address/characters'
 import { addressKey } from '../../base/address/email'
 import { unsignedUrl } from '../../base/attachment-url'
 import { newId } from '../../base/db/columns'
@@ -62,7 +63,7 @@ export function draftOf(
 /** The subject of the ticket that the email opens. */
 export function subjectOf({ headers }: InboundMail): string {
   const subject = (headers.subject ?? '').replace(/\p{Cc}+/gu, ' ').trim()
-  const shown = [...subject].slice(0, MAX_SUBJECT).join('').trim()
+  const shown = firstCharacters(subject, MAX_SUBJECT).trim()
   return INVISIBLE.test(shown) ? '(no subject)' : shown
 }
 

@@ -3,7 +3,7 @@
  * where something is cut or dropped. It says so of each. Pure.
  */
 import type { TSchema } from '@sinclair/typebox'
-import { codePoints } from '../../base/address/characters'
+import { codePoints, firstCharacters } from '../../base/address/characters'
 import type { Fault } from '../../base/errors'
 import { safeFileName } from '../../base/mime/safe-file-name'
 import { CUSTOM_KEY, MOST_CHARACTERS, MOST_FIELDS, MOST_ITEM_CHARACTERS, MOST_ITEMS } from '../../desk/custom/model'
@@ -115,7 +115,7 @@ function shortened(value: string, most: number, path: string, losses: Losses, tr
   const text = trim ? value.trim() : value
   if (text.length <= most || codePoints(text) <= most) return text
   losses.cut.push({ path, message: tooLong(most) })
-  return [...text.slice(0, most * 2)].slice(0, most).join('')
+  return firstCharacters(text, most)
 }
 
 const tooLong = (most: number) => `is longer than ${most} characters`
