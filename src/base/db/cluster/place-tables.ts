@@ -15,9 +15,7 @@ type Part = { remove: string; restore?: string }
  * Triggers that mend what processes of an older release write. On a cluster there are none, and these would make each
  * write wait for more.
  */
-const BESIDE_OLDER_PROCESSES = [
-  ...['ticket_search_in_block', 'outbox_mail_in_turn', 'contacts_search_fits', 'time_entries_of_older_releases'],
-]
+const BESIDE_OLDER_PROCESSES = ['ticket_search_in_block', 'outbox_mail_in_turn', 'contacts_search_fits']
 
 /** Each machine of a cluster numbers rows from a multiple of this on: 2 to the power of 48. */
 const FIRST_OF_MACHINES = '281474976710656'
