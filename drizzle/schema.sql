@@ -275,9 +275,15 @@ create table drafts (
   updated_at timestamp with time zone default now() not null,
   original_ticket_id uuid,
   format text,
+  written_by jsonb,
+  is_taken boolean default false not null,
+  send_at timestamp with time zone,
+  unless_answered boolean default true not null,
+  send_error text,
   constraint drafts_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint drafts_ticket_fk FOREIGN KEY (organization_id, ticket_id) REFERENCES tickets(organization_id, id) ON DELETE CASCADE,
-  constraint drafts_author_type CHECK ((author_type = ANY (ARRAY['user'::text, 'api_key'::text])))
+  constraint drafts_author_type CHECK ((author_type = ANY (ARRAY['user'::text, 'api_key'::text]))),
+  constraint drafts_send_error CHECK ((send_error = ANY (ARRAY['DRAFT_STALE'::text, 'USER_NOT_FOUND'::text, 'TICKET_MERGED'::text, 'INVALID_STATUS'::text, 'EMAIL_SEND_FAILED'::text, 'ATTACHMENT_INFECTED'::text])))
 );
 CREATE INDEX drafts_author ON drafts USING btree (organization_id, author_id, id);
 CREATE INDEX drafts_ticket ON drafts USING btree (organization_id, ticket_id, id);
@@ -775,7 +781,7 @@ create table outbox (
   nth integer,
   constraint outbox_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint outbox_counts CHECK (((attempts >= 0) AND (claims >= 0))),
-  constraint outbox_kind CHECK ((kind = ANY (ARRAY['webhook'::text, 'email'::text, 'inbound'::text, 'letter'::text, 'wake'::text])))
+  constraint outbox_kind CHECK ((kind = ANY (ARRAY['webhook'::text, 'email'::text, 'inbound'::text, 'letter'::text, 'wake'::text, 'draft'::text])))
 ) with (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, vacuum_truncate=off);
 CREATE INDEX outbox_due ON outbox USING btree (kind, run_at);
 CREATE INDEX outbox_lane ON outbox USING btree (lane_id, run_at);

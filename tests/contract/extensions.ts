@@ -199,6 +199,21 @@ Drafts / drafts:write uploads, never sends <- drafts: rights: > a key needs draf
 Drafts / attachments are used by it <- drafts: its files are used: by nothing else, and not removed after a day; what it gives up is unused again
 Drafts / go with ticket and membership <- drafts: drafts go with their ticket and with the membership of their author
 Drafts / no events, activity <- drafts: a draft shows its ticket, author, text, files and what it is based on, and tells nobody
+POST /tickets/:ticket_id/drafts / request / send_at | unless_answered <- send-later: at its moment it is a message of its author, with its files, by email, once, and never before
+POST /tickets/:ticket_id/drafts / request / send_at: future, within a year, public <- send-later: a moment %s is refused at its path, and changes nothing
+POST /tickets/:ticket_id/drafts / 20 that are sent later <- send-later: attacks: > who is greedy has 20 that wait in a ticket, also of several people and at once
+PATCH /drafts/:draft_id / request / send_at <- send-later: its moment is moved, taken back and set again; null ends it, and the draft is one of the person again
+PATCH /drafts/:draft_id / send_at of a key's <- send-later: attacks: > an API key sends nothing later, whatever it may do, and no more changes what a person sends later
+PATCH /drafts/:draft_id / a key's after a person <- send-later: attacks: > what a person has changed of it is not changed, sent or deleted by the key
+Drafts / send_at / once, never early <- send-later: in any order of acts each draft is sent once, at its moment, and never after what ends it
+Drafts / send_at / a restored service waits <- send-later: a restored service waits
+Drafts / unless_answered, send_error / DRAFT_STALE <- send-later: kept: > unless_answered, once a public message has come since based_on; without it, it is sent
+Drafts / send_error / USER_NOT_FOUND <- send-later: kept: > when its author is deactivated; it leaves when the author is back in time
+Drafts / send_error / USER_NOT_FOUND / every person takes it <- send-later: kept: > when its author is removed, at once: every person may take it, send it or delete it
+Drafts / send_error / TICKET_MERGED <- send-later: kept: > when a merge moves it, at once; those of the target go on
+Drafts / send_error / INVALID_STATUS <- send-later: kept: > when the ticket is closed, but not when it is resolved
+Drafts / send_error / EMAIL_SEND_FAILED <- send-later: kept: > when nothing can send: no contact, or no mailbox; its files stay
+Drafts / send_error / ATTACHMENT_INFECTED <- send-later: kept: > when a file is found to be infected
 POST /drafts/:draft_id/send <- send-draft: a key's draft that a person sends is a message of that person, with its files, and says who wrote it
 POST /drafts/:draft_id/send / code / DRAFT_STALE <- send-draft: a stale draft is DRAFT_STALE with the messages that came, also when they were mail; it stays and can be sent later
 POST /drafts/:draft_id/send / errors keep it <- send-draft: an error keeps the draft and its files

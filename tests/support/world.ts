@@ -339,6 +339,8 @@ const draft = () => ({
   is_internal: false,
   attachment_ids: [],
   cc: ['cc@customer.example'],
+  send_at: null,
+  unless_answered: false,
 })
 const label = () => ({ name: crypto.randomUUID(), color: '#EF4444', description: 'Burning' })
 

@@ -11,7 +11,7 @@ import type { OutboxKind } from './job'
 export const OUTBOX_WAITS = 'outbox-waits'
 
 /** Kinds of work that leave the service. */
-const SENDS: ReadonlySet<OutboxKind> = new Set(['webhook', 'email', 'letter'])
+const SENDS: ReadonlySet<OutboxKind> = new Set(['webhook', 'email', 'letter', 'draft'])
 
 /** The answer of the file system holds for this time: it is asked before each look at the outbox. */
 const HOLDS_MS = 500

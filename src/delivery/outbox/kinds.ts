@@ -17,6 +17,7 @@ export const KINDS: Record<OutboxKind, KindRules> = {
   email: { slots: 30, suspect_slots: 10, lane_slots: 4, first_slots: 1, afterFault: uncounted },
   letter: { slots: 10, suspect_slots: 4, lane_slots: 2, first_slots: 1, afterFault: uncounted },
   wake: { slots: 32, suspect_slots: 32, lane_slots: 16, first_slots: 8, afterFault: uncounted },
+  draft: { slots: 16, suspect_slots: 16, lane_slots: 8, first_slots: 4, afterFault: uncounted },
   // Messages of an organization, which is a lane, are filed together: its slots are for those that are prepared while a
   // transaction files others. One that waits for DNS, or takes long to parse, holds a slot and no connection. As many
   // slots are left for others.

@@ -1,10 +1,28 @@
 /** Enqueues work for a later moment, in the transaction of the change that sets it, moves it or takes it back. */
+import { toInstant } from '../../base/db/columns'
 import { isOneOf } from '../../base/db/few-rows'
+import { sharedTime } from '../../base/db/shared-time'
 import type { Scope } from '../../base/scope'
+import { timeOf } from '../../base/shapes/time'
 import type { OutboxKind } from './job'
 
 /** Work for a moment that somebody chooses. */
-type Scheduled = Extract<OutboxKind, 'wake'>
+type Scheduled = Extract<OutboxKind, 'wake' | 'draft'>
+
+/** Says what is wrong with a moment that somebody has chosen. @returns undefined when it is right */
+export function momentFault(moment: string): string | undefined {
+  const time_ms = timeOf(moment)!
+  const latest = new Date(sharedTime())
+  if (time_ms <= latest.getTime()) return 'must be in the future'
+  latest.setUTCFullYear(latest.getUTCFullYear() + 1)
+  // Moments are whole seconds.
+  return time_ms >= latest.getTime() + 1000 ? 'must be within a year' : undefined
+}
+
+/** A second as answers show it, never an earlier one. */
+export function wholeSecond(time_ms: number): string {
+  return toInstant(new Date(Math.ceil(time_ms / 1000) * 1000).toISOString())
+}
 
 /**
  * Inserts an outbox row that comes due at a moment, or moves it there. An attempt that is under way changes nothing any

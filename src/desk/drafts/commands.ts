@@ -2,14 +2,14 @@ import { unsignedUrl } from '../../base/attachment-url'
 import { newId, ZERO_ID } from '../../base/db/columns'
 import { insertRows } from '../../base/db/insert-rows'
 import { ApiError, below, fieldError, unknownIds } from '../../base/errors'
-import { type Format, formOfRow } from '../../base/html/formats'
+import type { Format } from '../../base/html/formats'
 import { mayHoldPictures } from '../../base/html/image-addresses'
 import { inTransaction, type Scope } from '../../base/scope'
 import { asIds } from '../../base/shapes/ids'
 import { notice } from '../../delivery/events/notices'
-import { mayChange, permits, requireAuthor, requireRight } from '../../http/request/permissions'
+import { mayChange, permits, personId, requireAuthor, requireRight } from '../../http/request/permissions'
 import { claimForDraft } from '../attachments/claim-uploads'
-import { addWritten, withFirstAttempt } from '../messages/commands'
+import { withFirstAttempt } from '../messages/commands'
 import { lockConversation } from '../messages/conversation'
 import type { Message } from '../messages/model'
 import { placePictures } from '../messages/pictures'
@@ -21,35 +21,39 @@ import { lockDraft } from './lock-draft'
 import type { Draft, DraftChanges, DraftSending, NewDraft } from './model'
 import { type DraftRow, getDraft, getDraftRow } from './queries'
 import { removeDrafts } from './remove-drafts'
+import { readMoment, type Standing, setSending, standingAfter, wrongMoment } from './send-later'
+import { toMessage } from './to-message'
 
-/** Drafts of one API key in a ticket. A person has one reply and one note. */
-const MOST_OF_KEY = 20
+/** Drafts of one API key in a ticket, and those that are sent later. Else a person has one reply and one note. */
+const MOST = 20
 /** Messages that a refused draft names at most. */
 const MOST_NAMED = 100
 
 /**
  * Creates a draft of the caller.
- * @throws TICKET_NOT_FOUND, EMPTY_BODY, DRAFT_EXISTS, VALIDATION_ERROR (a key has too many), MESSAGE_NOT_FOUND,
- *   ATTACHMENT_NOT_FOUND; FORBIDDEN for a member who was removed meanwhile
+ * @throws TICKET_NOT_FOUND, EMPTY_BODY, DRAFT_EXISTS, VALIDATION_ERROR (too many, or a wrong `send_at`),
+ *   MESSAGE_NOT_FOUND, ATTACHMENT_NOT_FOUND; FORBIDDEN for a member who was removed meanwhile
  */
 export async function createDraft(scope: Scope, ticket_id: string, input: NewDraft): Promise<Draft> {
-  const { is_internal = false, cc = null, attachment_ids = [] } = input
+  const { is_internal = false, cc = null, attachment_ids = [], unless_answered = true } = input
   const author = requireAuthor(scope)
+  const send_at = input.send_at == null ? null : readMoment(scope, input.send_at, is_internal)
   const text = await renderWritten(scope, input)
   const write = async (scope: Scope) => {
     const { sql, organization_id } = scope
     if (author.type === 'user') await keepMember(scope, author.id)
     await lockConversation(scope, ticket_id)
-    await requirePlace(scope, ticket_id, author, is_internal)
+    await requirePlace(scope, ticket_id, { author, is_internal, send_at })
     const based_on = await findBasis(scope, ticket_id, input.based_on)
     const id = newId()
     const { uploads, ...placed } = await placeText(scope, { id, ticket_id }, text)
-    const said = { ...placed, is_internal, cc, based_on }
+    const said = { ...placed, is_internal, cc, based_on, send_at, unless_answered }
     await insertRows(sql, 'drafts', [
       { organization_id, id, ticket_id, author_type: author.type, author_id: author.id, ...said },
     ])
     const files = [...attachment_ids, ...uploads]
     if (files.length > 0) await claimForDraft(scope, id, files)
+    if (send_at !== null) await setSending(scope, id, send_at)
     notice(scope, { kind: 'draft', ticket_id })
     return getDraft(scope, id)
   }
@@ -64,9 +68,9 @@ async function placeText(scope: Scope, { id, ticket_id }: { id: string; ticket_i
 }
 
 /**
- * Changes a draft.
- * @throws DRAFT_NOT_FOUND, FORBIDDEN, PRECONDITION_FAILED, EMPTY_BODY, DRAFT_EXISTS, MESSAGE_NOT_FOUND,
- *   ATTACHMENT_NOT_FOUND
+ * Changes a draft. A person who sends later what an API key wrote, or changes what a member left, becomes its author.
+ * @throws DRAFT_NOT_FOUND, FORBIDDEN, PRECONDITION_FAILED, EMPTY_BODY, DRAFT_EXISTS, VALIDATION_ERROR (as for a new
+ *   one), MESSAGE_NOT_FOUND, ATTACHMENT_NOT_FOUND
  */
 export async function updateDraft(
   scope: Scope,
@@ -81,25 +85,27 @@ export async function updateDraft(
   const text = body === undefined ? undefined : await renderAnew(scope, id, { body, format, attachment_ids })
   const write = async (scope: Scope) => {
     const { sql, organization_id } = scope
+    const person_id = personId(scope)
+    // A member who is removed meanwhile leaves a draft that others find.
+    if (changes.send_at && person_id !== null) await keepMember(scope, person_id)
     const { row } = await lockDraft(scope, id, mayChange, if_match)
     if (kept !== undefined && kept !== row.body) return undefined
-    const { is_internal = row.is_internal, cc = row.cc } = changes
-    if (is_internal !== row.is_internal && row.author.type === 'user') {
-      await requirePlace(scope, row.ticket.id, row.author, is_internal)
-    }
+    const { cc = row.cc } = changes
+    const standing = standingAfter(scope, row, changes)
+    if (takesPlace(row, standing)) await requirePlace(scope, row.ticket.id, standing)
     const based_on =
       changes.based_on === undefined ? row.based_on : await findBasis(scope, row.ticket.id, changes.based_on)
-    const placed = text && (await placeText(scope, { id, ticket_id: row.ticket.id }, text))
-    const shown = placed?.uploads ?? shownOf(row)
+    const at = { id, ticket_id: row.ticket.id }
+    const { uploads: shown, ...said } = text ? await placeText(scope, at, text) : { uploads: shownOf(row) }
     const files = attachment_ids ?? row.attachments.map((attachment) => attachment.id)
-    if (attachment_ids || placed) await claimForDraft(scope, id, [...files, ...shown])
-    const said = placed
-      ? sql`body = ${placed.body}, format = ${placed.format}, body_html = ${placed.body_html}, text = ${placed.text}, `
-      : sql``
+    if (attachment_ids || text) await claimForDraft(scope, id, [...files, ...shown])
+    const { author, written_by, ...others } = standing
+    const columns = { ...said, ...others, author_type: author.type, author_id: author.id, based_on }
     await sql`
-      update drafts set ${said}is_internal = ${is_internal}, cc = ${cc}::text[], based_on = ${based_on},
-        updated_at = now()
+      update drafts set ${sql(columns)}, cc = ${cc}::text[],
+        written_by = ${written_by && JSON.stringify(written_by)}::text::jsonb, updated_at = now()
       where organization_id = ${organization_id} and id = ${id}`
+    if (standing.send_at !== row.send_at) await setSending(scope, id, standing.send_at)
     notice(scope, { kind: 'draft', ticket_id: row.ticket.id })
     return getDraft(scope, id)
   }
@@ -129,7 +135,7 @@ function shownOf({ attachments, body_html }: DraftRow): string[] {
 /** Removes a draft and its attachments: its author's, or as an admin. @throws DRAFT_NOT_FOUND, FORBIDDEN */
 export async function deleteDraft(scope: Scope, id: string, if_match: string | null): Promise<void> {
   await inTransaction(scope, async (scope) => {
-    const may = (scope: Scope, author: Draft['author']) => mayChange(scope, author) || permits(scope, 'admin')
+    const may = (scope: Scope, row: DraftRow) => mayChange(scope, row) || permits(scope, 'admin')
     const { row } = await lockDraft(scope, id, may, if_match)
     notice(scope, { kind: 'draft', ticket_id: row.ticket.id })
     await removeDrafts(scope, scope.sql`d.id = ${id}`)
@@ -153,40 +159,44 @@ export async function sendDraft(
     const { conversation, row } = await lockDraft(scope, id, mayChange, if_match)
     ticket_id = conversation.id
     if (row.stale) throw new ApiError('DRAFT_STALE', { message_ids: await newerMessages(scope, row) })
-    const { body, body_html, text, is_internal, cc, attachments, author } = row
-    const format = formOfRow(row)
     notice(scope, { kind: 'draft', ticket_id })
-    await claimForDraft(scope, id, [])
-    await removeDrafts(scope, scope.sql`d.id = ${id}`)
-    const attachment_ids = attachments.map((attachment) => attachment.id)
-    const said = { is_internal, ...(cc && { cc }), attachment_ids, send_email, drafted_by: author }
-    const message = await addWritten(scope, conversation, said, { body, format, body_html, text })
+    const message = await toMessage(scope, conversation, row, send_email)
     if (changes) await below('/changes', updateTicket(scope, ticket_id, withMoment(changes, '/changes')))
     return message
   })
   return withFirstAttempt(scope, ticket_id, message)
 }
 
+type Place = Pick<Standing, 'author' | 'is_internal' | 'send_at'>
+
+/** Tells if a change makes a draft one more of a person's kind, or one more that is sent later. */
+function takesPlace(before: Place, { author, is_internal, send_at }: Place): boolean {
+  if (author.type !== 'user') return false
+  const is_other = before.is_internal !== is_internal || (before.send_at === null) !== (send_at === null)
+  return is_other || before.author.id !== author.id
+}
+
 /**
- * Refuses a second draft of a person, or too many of a key, in a ticket that the caller has locked. A merge may have
- * left more.
+ * Refuses a second draft of a person, or too many of a key or that are sent later, in a ticket that the caller has
+ * locked. A merge, and drafts that could not be sent, may have left more.
  */
 async function requirePlace(
   scope: Scope,
   ticket_id: string,
-  { type, id }: { type: string; id: string },
-  is_internal: boolean,
+  { author: { type, id }, is_internal, send_at }: Place,
 ): Promise<void> {
   const { sql, organization_id } = scope
-  const is_person = type === 'user'
+  const is_single = type === 'user' && send_at === null
+  const own = sql`author_id = ${id} and send_at is null ${is_single ? sql`and is_internal = ${is_internal}` : sql``}`
   const drafts = await sql<{ id: string }[]>`
     select id from drafts
-    where organization_id = ${organization_id} and ticket_id = ${ticket_id} and author_id = ${id}
-      ${is_person ? sql`and is_internal = ${is_internal}` : sql``}
-    order by id limit ${MOST_OF_KEY}`
-  if (is_person && drafts[0]) throw new ApiError('DRAFT_EXISTS', { draft: await getDraft(scope, drafts[0].id) })
-  if (drafts.length < MOST_OF_KEY) return
-  throw fieldError('VALIDATION_ERROR', '', `is one too many: a key has at most ${MOST_OF_KEY} drafts in a ticket`)
+    where organization_id = ${organization_id} and ticket_id = ${ticket_id}
+      and ${send_at === null ? own : sql`send_at is not null`}
+    order by id limit ${MOST}`
+  if (is_single && drafts[0]) throw new ApiError('DRAFT_EXISTS', { draft: await getDraft(scope, drafts[0].id) })
+  if (drafts.length < MOST) return
+  if (send_at !== null) throw wrongMoment(`must be one of at most ${MOST} in a ticket`)
+  throw fieldError('VALIDATION_ERROR', '', `is one too many: a key has at most ${MOST} drafts in a ticket`)
 }
 
 /**

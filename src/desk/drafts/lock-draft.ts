@@ -3,7 +3,6 @@ import { ApiError } from '../../base/errors'
 import { type Scope, together } from '../../base/scope'
 import { requireTag } from '../../http/request/tags'
 import { type Conversation, lockConversation } from '../messages/conversation'
-import type { Draft } from './model'
 import { type DraftRow, getDraftRow, presentDrafts } from './queries'
 
 type LockedDraft = { conversation: Conversation; row: DraftRow }
@@ -14,18 +13,18 @@ const LOOKS = 3
 /**
  * Locks the ticket of a draft, then the draft, until the transaction ends. So no message comes to the ticket meanwhile,
  * not even by email.
- * @param may tells if the caller may do it
+ * @param may tells if the caller may do it: `mayChange`, or more
  * @param if_match the header
  * @throws DRAFT_NOT_FOUND, FORBIDDEN, PRECONDITION_FAILED
  */
 export async function lockDraft(
   scope: Scope,
   id: string,
-  may: (scope: Scope, author: Draft['author']) => boolean,
+  may: (scope: Scope, row: DraftRow) => boolean,
   if_match: string | null,
 ): Promise<LockedDraft> {
   const locked = await lockWithTicket(scope, id)
-  if (!may(scope, locked.row.author)) throw new ApiError('FORBIDDEN')
+  if (!may(scope, locked.row)) throw new ApiError('FORBIDDEN')
   const [shown] = await presentDrafts(scope, [locked.row])
   requireTag(if_match, { data: shown! })
   return locked

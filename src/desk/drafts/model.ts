@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
+import { SEND_ERRORS } from '../../base/db/schema'
 import { Instant, orNull, TicketCode, Uuid } from '../../base/shapes/answers'
-import { body, IdInput, nullable, optional } from '../../base/shapes/fields'
+import { body, flag, IdInput, instantInput, nullable, oneOf, optional } from '../../base/shapes/fields'
 import { Paging, query, queryFlag, queryId } from '../../base/shapes/query'
 import { Attachment } from '../attachments/model'
 import { changesInput } from '../macros/model'
@@ -9,7 +10,10 @@ import { Author, FORMAT_CHANGE, formatInput, Message, said, send_email, showsWor
 export const Draft = Type.Object({
   id: Uuid,
   ticket: Type.Object({ id: Uuid, code: TicketCode, subject: Type.String() }),
-  author: { ...Author, description: 'Who wrote it: a person, or a program with an API key' },
+  author: { ...Author, description: 'Whose it is: a person, or a program with an API key' },
+  written_by: orNull(Author, {
+    description: 'Its author before: the API key whose draft a person sends later, or a member who left. Else null',
+  }),
   body: Message.properties.body,
   format: Message.properties.format,
   body_html: Message.properties.body_html,
@@ -20,10 +24,34 @@ export const Draft = Type.Object({
     description: 'The newest public message that its author has seen; null: the ticket had none',
   }),
   stale: Type.Boolean({ description: 'A reply, and a public message newer than `based_on` has come' }),
+  send_at: orNull(Instant, { description: 'When it is sent by itself, as by its author; null: not by itself' }),
+  unless_answered: Type.Boolean({ description: 'At `send_at` it is not sent when it is `stale`' }),
+  send_error: orNull(
+    Type.Object({
+      code: oneOf(SEND_ERRORS, { description: 'As of errors' }),
+      message: Type.String({ description: 'In words' }),
+    }),
+    { description: 'Why it was not sent at its moment, which is over. Null once `send_at` is given again' },
+  ),
   created_at: Instant,
   updated_at: Instant,
 })
 export type Draft = typeof Draft.static
+
+const later = {
+  send_at: optional(
+    nullable(
+      instantInput({
+        description:
+          'Sends a reply at that time, within a year, as by its author; null: not by itself. For people only: who sends ' +
+          'the draft of an API key later becomes its author, and the key changes it no more',
+      }),
+    ),
+  ),
+  unless_answered: optional(
+    flag({ description: 'Keeps it at `send_at` when a public message has come since `based_on`. Default: true' }),
+  ),
+}
 
 const based_on = (description: string) => IdInput({ not_found: 'MESSAGE_NOT_FOUND', description })
 
@@ -31,6 +59,7 @@ export const NewDraft = body(
   {
     ...said,
     based_on: optional(based_on('The newest public message that you have seen. Default: the newest of the ticket')),
+    ...later,
   },
   { whole: showsWords() },
 )
@@ -44,6 +73,7 @@ export const DraftChanges = body(
     attachment_ids: said.attachment_ids,
     cc: optional(nullable(said.cc)),
     based_on: optional(based_on('A public message that you have seen: the draft is stale no more if it is the newest')),
+    ...later,
   },
   { whole: showsWords() },
 )

@@ -1,6 +1,7 @@
 import { attachmentUrl } from '../../base/attachment-url'
 import { ZERO_ID } from '../../base/db/columns'
 import { hasFewRows } from '../../base/db/few-rows'
+import type { SEND_ERRORS } from '../../base/db/schema'
 import type { Fragment } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
 import { type Format, formOfRow } from '../../base/html/formats'
@@ -16,6 +17,18 @@ import { picturesOfDrafts } from '../messages/pictures'
 import type { Draft, DraftFilter } from './model'
 
 tellBy('draft', countDrafts)
+
+export type SendError = (typeof SEND_ERRORS)[number]
+
+/** The reasons for which a draft is kept, in words. */
+export const SEND_FAULTS: Record<SendError, string> = {
+  DRAFT_STALE: 'Public messages have come since it was written',
+  USER_NOT_FOUND: 'Its author is not an active member',
+  TICKET_MERGED: 'Its ticket was merged into another one',
+  INVALID_STATUS: 'Its ticket is closed',
+  EMAIL_SEND_FAILED: 'The ticket has no contact with an address, or no active mailbox can send',
+  ATTACHMENT_INFECTED: 'A scan for viruses found one in a file',
+}
 
 export type DraftPage = { data: Draft[]; meta: PageMeta }
 
@@ -113,11 +126,16 @@ export async function getDraftRow(scope: Scope, id: string): Promise<DraftRow> {
   return row
 }
 
-export type DraftRow = Omit<Draft, 'attachments' | 'format'> & {
+export type DraftRow = Omit<Draft, 'attachments' | 'format' | 'send_error'> & {
   /** Null in a row of a release without formats. */
   format: Format | null
   attachments: Omit<Draft['attachments'][number], 'url'>[]
   text: string
+  /** As in the table. */
+  is_taken: boolean
+  send_error: SendError | null
+  /** Its author is a member no more. */
+  is_left: boolean
 }
 
 /** The columns of a draft; needs `drafts d` and `withNames`. */
@@ -133,7 +151,11 @@ function draftFields(scope: Scope) {
       ) order by a.id), '[]')
       from attachments a where a.organization_id = ${organization_id} and a.draft_id = d.id
     ) as attachments,
-    d.based_on, ${isStale(scope)} as stale, d.created_at, d.updated_at`
+    d.based_on, ${isStale(scope)} as stale, d.written_by, d.is_taken, d.send_at, d.unless_answered, d.send_error,
+    d.author_type = 'user' and not exists (
+      select 1 from memberships m
+      where m.organization_id = ${organization_id} and m.user_id = d.author_id and m.removed_at is null
+    ) as is_left, d.created_at, d.updated_at`
 }
 
 /** Joins to `drafts d` its ticket, unless that is deleted, and its author. */
@@ -157,12 +179,14 @@ function isStale({ sql, organization_id }: Scope): Fragment {
 export async function presentDrafts(scope: Scope, rows: DraftRow[]): Promise<Draft[]> {
   const { organization_id } = scope
   const pictures = await picturesOfDrafts(scope, rows)
-  return rows.map(({ text: _, ...row }) => {
+  return rows.map(({ text: _text, is_taken: _taken, is_left: _left, send_error: code, ...row }) => {
     const attachments = row.attachments.map((attachment) => withUrl(organization_id, attachment))
     const own = new Set(attachments.map(({ id }) => id))
     const mayShow = (id: string) => own.has(id) || pictures.get(row.id)?.has(id)
     const urlOf = (id: string) => (mayShow(id) ? attachmentUrl(organization_id, id) : undefined)
-    return { ...row, format: formOfRow(row), body_html: viewHtml(row.body_html, urlOf, 'as written'), attachments }
+    const body_html = viewHtml(row.body_html, urlOf, 'as written')
+    const send_error = code && { code, message: SEND_FAULTS[code] }
+    return { ...row, format: formOfRow(row), body_html, attachments, send_error }
   })
 }
 

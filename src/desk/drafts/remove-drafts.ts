@@ -1,5 +1,6 @@
 import type { Fragment } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
+import { withdrawWork } from '../../delivery/outbox/schedule'
 import { removeSoon } from '../attachments/removals'
 
 /**
@@ -7,7 +8,8 @@ import { removeSoon } from '../attachments/removals'
  * @param condition on `drafts d`
  * @returns how many attachments
  */
-export async function removeDrafts({ sql, organization_id }: Scope, condition: Fragment): Promise<number> {
+export async function removeDrafts(scope: Scope, condition: Fragment): Promise<number> {
+  const { sql, organization_id } = scope
   const drafts = await sql<{ id: string }[]>`
     select d.id from drafts d where d.organization_id = ${organization_id} and ${condition} order by d.id for update`
   if (drafts.length === 0) return 0
@@ -16,6 +18,7 @@ export async function removeDrafts({ sql, organization_id }: Scope, condition: F
     delete from attachments where organization_id = ${organization_id} and draft_id = any(${ids}::uuid[])
     returning storage_key`
   await removeSoon(sql, attached)
+  await withdrawWork(scope, 'draft', ids)
   await sql`delete from drafts where organization_id = ${organization_id} and id = any(${ids}::uuid[])`
   return attached.length
 }

@@ -32,7 +32,8 @@ export const draftRoutes = new Elysia({
       response: { 201: one(Draft) },
       detail: {
         summary: 'Create draft',
-        description: 'A person has one reply and one note in a ticket, an API key at most 20',
+        description:
+          'A person has one reply and one note in a ticket, an API key at most 20; and 20 replies of people are sent later',
         permission: 'drafts:write',
         codes: ['DRAFT_EXISTS'],
         codes_422: ['ATTACHMENT_INFECTED'],

@@ -8,6 +8,7 @@ import { ApiError, fieldError, unknownIds } from '../../base/errors'
 import { inTransaction, type Scope, together } from '../../base/scope'
 import { asIds, isUuid } from '../../base/shapes/ids'
 import { publish } from '../../delivery/webhooks/publish'
+import { keepDrafts } from '../drafts/send-later'
 import { spreadHold } from '../holds/holds'
 import { lockMail } from '../messages/conversation'
 import { judgeMarks, markMerged } from '../read-marks/keep-marks'
@@ -52,6 +53,8 @@ export function mergeTickets(scope: Scope, target_id: string, { source_ids }: Ne
       throw fieldError('VALIDATION_ERROR', '/source_ids', `must leave the ticket with at most ${MOST} merged ones`)
     }
     const moved = await moveAll(scope, ids, target_id)
+    const came = scope.sql`d.ticket_id = ${target_id} and d.original_ticket_id = any(${all.map(({ id }) => id)}::uuid[])`
+    await keepDrafts(scope, came, 'TICKET_MERGED')
     await writeMerge(scope, target_id, ids, all, locked_at)
     await recount(scope, [target_id, ...ids])
     await markMerged(scope, target_id, moved.message_ids, ids)

@@ -1,10 +1,9 @@
 /** Lets tickets sleep: one is pending until its moment, at which a row of the outbox opens it. */
-import { toInstant } from '../../base/db/columns'
 import { sharedTime } from '../../base/db/shared-time'
 import { fieldError } from '../../base/errors'
 import type { Scope } from '../../base/scope'
 import { timeOf } from '../../base/shapes/time'
-import { scheduleWork, withdrawWork } from '../../delivery/outbox/schedule'
+import { momentFault, scheduleWork, wholeSecond, withdrawWork } from '../../delivery/outbox/schedule'
 import type { Ticket, TicketChanges } from './model'
 
 const OTHER_STATUS = 'must stand without a status other than pending'
@@ -14,13 +13,7 @@ type Given = Pick<TicketChanges, 'status' | 'snoozed_until'>
 /** Says what is wrong with a moment, whatever the ticket. @returns undefined when it is right, or absent */
 export function snoozeFault({ snoozed_until, status }: Given): string | undefined {
   if (typeof snoozed_until !== 'string') return undefined
-  if (status !== undefined && status !== 'pending') return OTHER_STATUS
-  const until_ms = timeOf(snoozed_until)!
-  const latest = new Date(sharedTime())
-  if (until_ms <= latest.getTime()) return 'must be in the future'
-  latest.setUTCFullYear(latest.getUTCFullYear() + 1)
-  // Moments are whole seconds.
-  return until_ms >= latest.getTime() + 1000 ? 'must be within a year' : undefined
+  return status !== undefined && status !== 'pending' ? OTHER_STATUS : momentFault(snoozed_until)
 }
 
 /** The status of a ticket and its moment, as a change that may be made leaves them. */
@@ -51,11 +44,6 @@ export function withMoment<Changes extends { snooze_minutes?: number; status?: T
     throw fieldError('VALIDATION_ERROR', `${path}/snooze_minutes`, OTHER_STATUS)
   }
   return { ...changes, snoozed_until }
-}
-
-/** A second as answers show it, never an earlier one. */
-function wholeSecond(time_ms: number): string {
-  return toInstant(new Date(Math.ceil(time_ms / 1000) * 1000).toISOString())
 }
 
 /** Has a ticket that the caller has locked woken at its moment, or not at all. */

@@ -68,13 +68,21 @@ export function permits({ actor }: Pick<Scope, 'actor'>, needed: Permission | St
   return roleMay(actor.role, needed) && (owner_id === undefined || owner_id === actor.id)
 }
 
+type Written = {
+  author: { type: string; id: string }
+  /** A person has changed what an API key wrote. */
+  is_taken: boolean
+  /** Its author is a member no more. */
+  is_left: boolean
+}
+
 /**
  * Decides whether the scope's actor may change, or use as the author, what a person or an API key wrote: people what
- * they or any key wrote, a key only what it wrote itself.
+ * they, any key or a member who left wrote, a key only what it wrote itself, until a person changes it.
  */
-export function mayChange({ actor }: Pick<Scope, 'actor'>, author: { type: string; id: string }): boolean {
-  if (actor.type === 'user' && author.type === 'api_key') return true
-  return actor.type === author.type && actor.id === author.id
+export function mayChange({ actor }: Pick<Scope, 'actor'>, { author, is_taken, is_left }: Written): boolean {
+  if (actor.type === 'user' && (author.type === 'api_key' || is_left)) return true
+  return actor.type === author.type && actor.id === author.id && (actor.type === 'user' || !is_taken)
 }
 
 /** The 403 for an actor who lacks what is needed. A program is told which permission that is. */

@@ -45,6 +45,7 @@ const LANES = {
   inbound: 'organization',
   letter: 'mailbox or organization',
   wake: 'organization',
+  draft: 'organization',
 } as const
 const WORDS = {
   webhook: 'receivers learn late what has happened',
@@ -52,4 +53,5 @@ const WORDS = {
   inbound: 'customers wait for a ticket',
   letter: 'invitations and links for forgotten passwords leave late',
   wake: 'tickets sleep too long',
+  draft: 'answers that are sent later leave late',
 } as const

@@ -2,6 +2,7 @@
 import { closeRenderer } from '../../base/html/render'
 import { deliverWebhook } from '../../delivery/webhooks/deliver'
 import { tellFailuresBy } from '../../delivery/webhooks/failure'
+import { sendDueDraft } from '../../desk/drafts/send-due'
 import { wakeTicket } from '../../desk/tickets/wake-ticket'
 import { inboundHandler } from '../../mail/inbound/receive'
 import { letterHandler } from '../../mail/letters/send-letter'
@@ -18,6 +19,7 @@ export const HANDLERS = {
   inbound: inboundHandler,
   letter: letterHandler,
   wake: wakeTicket,
+  draft: sendDueDraft,
 }
 
 /**

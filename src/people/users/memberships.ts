@@ -3,6 +3,7 @@ import { lockAccount } from '../../base/db/account-lock'
 import { ApiError, fieldError } from '../../base/errors'
 import { afterCommit, type Scope } from '../../base/scope'
 import { removeDrafts } from '../../desk/drafts/remove-drafts'
+import { keepDrafts } from '../../desk/drafts/send-later'
 import { removeMarksOf } from '../../desk/read-marks/keep-marks'
 import { stopTimerOf } from '../../desk/timers/commands'
 import { disownViews } from '../../desk/views/commands'
@@ -11,8 +12,8 @@ import { endProviderSessions, endSessionsOfNoMember } from '../auth/sessions'
 import { ADMINS, hasActiveAdmin, lockAdmins } from './queries'
 
 /**
- * Ends a membership; tickets and time entries keep the name, a running timer is logged, and drafts, read marks
- * and private views are removed.
+ * Ends a membership; tickets and time entries keep the name, a running timer is logged, and read marks, private views
+ * and drafts are removed. Drafts that were to be sent later stay, for others.
  * @throws USER_NOT_FOUND when there is none; VALIDATION_ERROR for the last admin
  */
 export async function removeMembership(scope: Scope, user_id: string): Promise<void> {
@@ -27,7 +28,9 @@ export async function removeMembership(scope: Scope, user_id: string): Promise<v
   await sql`delete from identities where organization_id = ${organization_id} and user_id = ${user_id}`
   await endProviderSessions(scope, organization_id, { user_id })
   await stopTimerOf(scope, user_id)
-  await removeDrafts(scope, sql`d.author_type = 'user' and d.author_id = ${user_id}`)
+  const own = () => sql`d.author_type = 'user' and d.author_id = ${user_id}`
+  await keepDrafts(scope, own(), 'USER_NOT_FOUND')
+  await removeDrafts(scope, sql`${own()} and d.send_error is null`)
   await removeMarksOf(scope, user_id)
   await disownViews(scope, user_id)
   await endSessionsOfNoMember(scope, user_id)

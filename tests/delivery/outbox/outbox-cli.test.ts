@@ -65,7 +65,10 @@ test('draining works off everything that is due, of every kind, and tells how mu
 
   const { code, lines, stderr } = await cli('outbox', 'drain')
   // The ticket that the mail created is published to the webhook too.
-  expect({ code, lines }).toEqual({ code: 0, lines: [{ webhook: 31, email: 1, inbound: 1, letter: 0, wake: 0 }] })
+  expect({ code, lines }).toEqual({
+    code: 0,
+    lines: [{ webhook: 31, email: 1, inbound: 1, letter: 0, wake: 0, draft: 0 }],
+  })
   expect(stderr).toContain('webhook attempt')
   expect(receiver.requests).toHaveLength(31)
   expect(sink.messages).toHaveLength(1)
@@ -86,7 +89,10 @@ test('draining leaves what is not due, or in the hands of others', async () => {
   await scope.sql`update outbox set run_at = now() + interval '1 hour' where id = ${later!.id}`
 
   const { code, lines } = await cli('outbox', 'drain')
-  expect({ code, lines }).toEqual({ code: 0, lines: [{ webhook: 1, email: 0, inbound: 0, letter: 0, wake: 0 }] })
+  expect({ code, lines }).toEqual({
+    code: 0,
+    lines: [{ webhook: 1, email: 0, inbound: 0, letter: 0, wake: 0, draft: 0 }],
+  })
   expect(await dueRows()).toHaveLength(0)
   const deliveries = await deliveriesOf(admin, webhook.id)
   expect(deliveries.map(({ id, status }: { id: string; status: string }) => [id, status])).toEqual([
@@ -110,7 +116,10 @@ test('two drains at once share the work', async () => {
 
 test('an empty outbox is drained at once', async () => {
   const { code, lines } = await cli('outbox', 'drain')
-  expect({ code, lines }).toEqual({ code: 0, lines: [{ webhook: 0, email: 0, inbound: 0, letter: 0, wake: 0 }] })
+  expect({ code, lines }).toEqual({
+    code: 0,
+    lines: [{ webhook: 0, email: 0, inbound: 0, letter: 0, wake: 0, draft: 0 }],
+  })
 })
 
 test('stats tell what is left by kind, and a retry makes what waits due now', async () => {
@@ -124,6 +133,7 @@ test('stats tell what is left by kind, and a retry makes what waits due now', as
   const none = { due: 0, leased: 0, scheduled: 0, parked: 0, oldest_due_s: null, oldest_queued_s: null }
   const stats = async () => (await cli('outbox', 'stats')).lines
   expect(await stats()).toEqual([
+    { kind: 'draft', ...none },
     { kind: 'email', ...none },
     { kind: 'inbound', ...none },
     { kind: 'letter', ...none },

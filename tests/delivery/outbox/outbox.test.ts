@@ -97,7 +97,7 @@ test('only due rows of a kind that has a handler are taken', async () => {
 })
 
 test('in a restored service nothing that leaves it is begun until the operator says so, and mail is filed', async () => {
-  const kinds = ['webhook', 'email', 'letter', 'inbound'] as const
+  const kinds = ['webhook', 'email', 'letter', 'draft', 'inbound'] as const
   for (const kind of kinds) await enqueue(kind, 1)
   const handlers = Object.fromEntries(kinds.map((kind) => [kind, resultsBy(kind)]))
   makePrivateFolder(config.DATA_DIR)

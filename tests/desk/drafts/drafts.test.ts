@@ -54,6 +54,10 @@ test('a draft shows its ticket, author, text, files and what it is based on, and
     attachments: [{ ...file, url: expect.any(String) }],
     based_on: seen.id,
     stale: false,
+    written_by: null,
+    send_at: null,
+    unless_answered: true,
+    send_error: null,
     created_at: expect.any(String),
     updated_at: expect.any(String),
   })

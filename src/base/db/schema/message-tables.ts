@@ -13,6 +13,7 @@ import {
   RECIPIENT_KINDS,
   RECIPIENT_STATUSES,
   SCANS,
+  SEND_ERRORS,
   TEXT_FORMATS,
 } from './word-lists'
 
@@ -105,6 +106,16 @@ export const drafts = distributedTable(
     cc: text().array(),
     /** The newest public message that its author has seen. It may be deleted since. */
     based_on: uuid(),
+    /** The author before, with the name at that time: an API key, or a member who left. */
+    written_by: jsonb().$type<{ type: (typeof AUTHOR_TYPES)[number]; id: string; name: string }>(),
+    /** A person has changed what an API key wrote: the key changes it no more. */
+    is_taken: boolean().notNull().default(false),
+    /** When a reply is sent by itself. */
+    send_at: instant(),
+    /** Not once public messages have come that its author has not seen. */
+    unless_answered: boolean().notNull().default(true),
+    /** Why it was not sent by itself. */
+    send_error: text({ enum: SEND_ERRORS }),
     created_at: createdAt(),
     updated_at: updatedAt(),
   },
@@ -114,6 +125,7 @@ export const drafts = distributedTable(
     index('drafts_author').on(table.organization_id, table.author_id, table.id),
     reference('drafts_ticket', [table.organization_id, table.ticket_id], tickets, 'cascade'),
     check('drafts_author_type', isOneOf(table.author_type, AUTHOR_TYPES)),
+    check('drafts_send_error', isOneOf(table.send_error, SEND_ERRORS)),
   ],
 )
 

@@ -47,7 +47,7 @@ export const SPAM_JUDGES = [...MAIL_JUDGES, 'sender_rule', 'repeat'] as const
 export const SCANS = ['clean', 'infected', 'pending', 'skipped'] as const
 export const WEBHOOK_STATUSES = ['active', 'failed'] as const
 export const DELIVERY_STATUSES = ['pending', 'retrying', 'success', 'failed', 'cancelled'] as const
-export const OUTBOX_KINDS = ['webhook', 'email', 'inbound', 'letter', 'wake'] as const
+export const OUTBOX_KINDS = ['webhook', 'email', 'inbound', 'letter', 'wake', 'draft'] as const
 export const DEED_KINDS = [
   'merge contacts',
   'erase contact',
@@ -57,6 +57,15 @@ export const DEED_KINDS = [
 ] as const
 /** Authors of drafts. */
 export const AUTHOR_TYPES = ['user', 'api_key'] as const
+/** Reasons for which a draft was not sent at its moment: codes of errors. */
+export const SEND_ERRORS = [
+  'DRAFT_STALE',
+  'USER_NOT_FOUND',
+  'TICKET_MERGED',
+  'INVALID_STATUS',
+  'EMAIL_SEND_FAILED',
+  'ATTACHMENT_INFECTED',
+] as const
 export const ACTOR_TYPES = ['user', 'api_key', 'contact', 'system'] as const
 /** Actors of the audit log. Customers do nothing that it lists. */
 export const AUDIT_ACTOR_TYPES = ['user', 'api_key', 'operator', 'system'] as const
