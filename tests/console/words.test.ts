@@ -92,9 +92,7 @@ test('every refusal has words for a person, in both languages', () => {
   expect(codes.filter((code) => !refusalsGerman.codes[code])).toEqual([])
   // The English page shows the sentence of the API, unless it speaks to a program.
   const words = codes.map((code) => refusalsEnglish[code] ?? ERRORS[code][1])
-  expect(words.filter((text) => /\b(token|request|resource|route|header|idempotency|body)\b/i.test(text))).toEqual(
-    [],
-  )
+  expect(words.filter((text) => /\b(token|request|resource|route|header|idempotency|body)\b/i.test(text))).toEqual([])
   expect(refusalText('IDEMPOTENCY_KEY_REUSED', 'The idempotency key was used')).toBe(
     'This was sent before, in another form',
   )

@@ -219,3 +219,30 @@ test('who signs out leaves nothing here, and a save that runs then removes nothi
   await saving
   expect((await listDrafts()).map(({ body }: { body: string }) => body)).toEqual(['Mine'])
 })
+
+test('what leaves later is gone from the page, and stays with the service; the next text is another draft', async () => {
+  const page = await openPage()
+  await type(page, 'Tomorrow')
+  const send_at = new Date(Date.now() + 86_400_000).toISOString()
+  await page.sendLater(send_at)
+  expect([page.isBlank, textOf(page)]).toEqual([true, ''])
+  const [waiting] = await listDrafts()
+  expect(waiting).toMatchObject({ body: 'Tomorrow', author: { id: agent.user_id } })
+  // It is no text of the composer, here and on another page.
+  expect([await look(page), textOf(page), textOf(await openPage())]).toEqual([true, '', ''])
+  await type(page, 'Today')
+  expect(await page.save()).toBe(true)
+  expect((await listDrafts()).map(({ body }: { body: string }) => body)).toEqual(['Today', 'Tomorrow'])
+  await expect(page.sendLater(new Date(0).toISOString())).rejects.toThrow()
+  expect([textOf(page), page.cell.value.is_leaving]).toEqual(['Today', undefined])
+})
+
+test('a page follows what another page sends later', async () => {
+  const [one, two] = [await openPage(), await openPage()]
+  await type(one, 'Tomorrow')
+  await one.save()
+  await look(two)
+  expect(textOf(two)).toBe('Tomorrow')
+  await one.sendLater(new Date(Date.now() + 86_400_000).toISOString())
+  expect([await look(two), textOf(two)]).toEqual([false, ''])
+})

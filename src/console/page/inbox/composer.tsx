@@ -19,6 +19,7 @@ import { statusOf, useSendDefault, WAYS, type Way } from './send-default'
 import { missedOf, reopened, useSend, WhatCame } from './sending'
 import { TextField } from './text-field'
 import { AttachButton, Files, useUpload } from './uploads'
+import { KeptWhy, SendLater, WaitingAnswers } from './waiting-answers'
 import type { Writing } from './writing'
 import { writingOf } from './writings'
 import type { Written } from './written'
@@ -49,7 +50,19 @@ function useComposer(props: ComposerProps) {
     reopened.value = undefined
   }, [back])
   const sendUsually = (by = way) => void (is_off || attempt(() => sendBy(by)))
-  const buttons = { is_held: sending.is_held, send: sendBy, is_note, ticket, writing, is_off, way, setWay }
+  const sendLater = (at: string) => sending.send({ at })
+  const buttons = {
+    api,
+    is_held: sending.is_held,
+    send: sendBy,
+    sendLater,
+    is_note,
+    ticket,
+    writing,
+    is_off,
+    way,
+    setWay,
+  }
   return {
     kinds,
     is_note,
@@ -81,9 +94,11 @@ export function Composer(props: ComposerProps) {
   )
   return (
     <>
+      <WaitingAnswers {...props} writing={kinds[0]} choose={choose} />
       <Offers {...props} offers={offers} kinds={kinds} choose={choose} />
       <section class={is_note ? 'composer is-note' : 'composer'} aria-label={t('composer.write')}>
         <Kinds is_note={is_note} choose={choose} has_draft={[!kinds[0].isEmpty, !kinds[1].isEmpty]} />
+        <KeptWhy draft={props.included.drafts.find(({ id }) => id === written.kept?.id)} />
         {!is_note && <Recipients {...props} writing={writing} is_off={is_locked} />}
         <TextField
           key={String(is_note)}
@@ -180,9 +195,10 @@ function Held({ takeBack }: { takeBack: () => void }) {
   )
 }
 
-type SendButtonsProps = Pick<ComposerProps, 'ticket'> & {
+type SendButtonsProps = Pick<ComposerProps, 'api' | 'ticket'> & {
   is_note: boolean
   send: (way: Way) => Promise<unknown>
+  sendLater: (at: string) => Promise<unknown>
   is_off: boolean
   /** The usual way of the person. */
   way: Way
@@ -195,7 +211,7 @@ const SEND_WORDS = {
   resolved: 'composer.send_resolved',
 } as const
 
-function SendButtons({ is_note, ticket, send, is_off, way, setWay }: SendButtonsProps) {
+function SendButtons({ api, is_note, ticket, send, sendLater, is_off, way, setWay }: SendButtonsProps) {
   const [stays, setStays] = useState(!goes_on)
   const others = WAYS.filter((one) => one === 'open' || statusOf(one, ticket))
   const usual = others.includes(way) ? way : 'open'
@@ -216,6 +232,7 @@ function SendButtons({ is_note, ticket, send, is_off, way, setWay }: SendButtons
           {textOf(second)}
         </Action>
       )}
+      {!is_note && <SendLater api={api} is_off={is_off} send={sendLater} />}
       {!is_note && (
         <Menu
           label={t('composer.more')}

@@ -10,12 +10,13 @@ import { tell } from '../ui/toasts'
 import type { ComposerProps } from '../view-types'
 import { t } from '../words/catalogue'
 import { MessageFrame } from './message-frame'
+import { KeptWhy } from './waiting-answers'
 import type { Writing } from './writing'
 
 /** The drafts of the reply and of the note. */
 type Kinds = readonly [Writing, Writing]
 
-/** Puts the person's own drafts into the composer. @returns those of programs, which are offered */
+/** Puts the person's own drafts into the composer. @returns those that are offered: of programs, and of who left */
 export function useDrafts({ me, ticket, included, turns }: ComposerProps, kinds: Kinds): Draft[] {
   const { drafts } = included
   // At once: what is typed next goes on with them.
@@ -26,24 +27,30 @@ export function useDrafts({ me, ticket, included, turns }: ComposerProps, kinds:
   }, [drafts])
   const written = [useCell(kinds[0].cell), useCell(kinds[1].cell)]
   const taken = written.flatMap(({ kept, other }) => [kept?.id, other?.draft.id])
-  return drafts.filter(({ id, author, is_internal }) => {
-    // A merge may leave the person more than one.
+  return drafts.filter(({ id, author, is_internal, send_at, send_error }) => {
+    if (send_at !== null || taken.includes(id)) return false
+    if (send_error?.code === 'USER_NOT_FOUND') return true
+    // A merge, and what could not be sent, may leave the person more than one.
     const is_surplus = author.id === me.id && written[is_internal ? 1 : 0]!.kept !== undefined
-    return !taken.includes(id) && (author.type === 'api_key' || is_surplus)
+    return author.type === 'api_key' || is_surplus
   })
 }
 
 type OffersProps = ComposerProps & { offers: Draft[]; kinds: Kinds; choose: (is_note: boolean) => void }
 
-/** Drafts that the person may use: those of programs. */
+/** Drafts that the person may use: those of programs, and of members who left. */
 export function Offers({ api, ticket, offers, reload, kinds, choose }: OffersProps) {
   return (
     <>
       {offers.map((draft) => {
         const { id, author, is_internal, stale, body_html, attachments, updated_at } = draft
         const writing = kinds[is_internal ? 1 : 0]
-        const use = () => {
-          writing.use(draft, ticket.messages)
+        const use = async () => {
+          // Becomes the person's own when a member left it.
+          const { data, etag } = draft.send_error
+            ? await api.patch<Draft>(`/drafts/${id}`, { send_at: null })
+            : { data: draft, etag: null }
+          writing.use(data, ticket.messages, etag)
           choose(is_internal)
         }
         return (
@@ -56,13 +63,16 @@ export function Offers({ api, ticket, offers, reload, kinds, choose }: OffersPro
               <span class="grow" />
               <Time at={updated_at} />
             </header>
+            <KeptWhy draft={draft} />
             <MessageFrame html={body_html} title={t('draft.of', { name: author.name })} />
             {attachments.length > 0 && (
               <p class="cc">{t('draft.files', { files: attachments.map(({ filename }) => filename).join(', ') })}</p>
             )}
             <p class="buttons">
               {writing.isEmpty ? (
-                <Button text={t('draft.use')} label={t('draft.use_of', { name: author.name })} onClick={use} />
+                <Action label={t('draft.use_of', { name: author.name })} run={use}>
+                  {t('draft.use')}
+                </Action>
               ) : (
                 <small>{t('draft.first_empty')}</small>
               )}

@@ -9,6 +9,7 @@ import { learn } from '../events'
 import { go, hrefOf } from '../route'
 import { Action, Button } from '../ui/buttons'
 import { Dialog } from '../ui/dialogs'
+import { moment } from '../ui/measures'
 import { attempt, tell } from '../ui/toasts'
 import type { ComposerProps } from '../view-types'
 import { t } from '../words/catalogue'
@@ -19,7 +20,12 @@ import type { SentChanges, Writing } from './writing'
 
 export type NextStatus = 'pending' | 'resolved'
 /** The changes of the ticket that follow an answer: a status, or those of a macro. */
-export type After = { status?: NextStatus | undefined; macro?: { name: string; changes: SentChanges } }
+export type After = {
+  status?: NextStatus | undefined
+  macro?: { name: string; changes: SentChanges }
+  /** When it leaves by itself. Nothing follows it then. */
+  at?: string
+}
 /** The messages that came while an answer was written, and what was to happen with it. */
 type Missed = { messages: Message[]; after: After }
 
@@ -75,11 +81,12 @@ export function useSend(props: ComposerProps, writing: Writing, { is_note, goesO
       setMissed(undefined)
     }
   }
-  /** Sends in ten seconds, unless something came just now, and goes on to the next ticket. */
+  /** Sends at its moment, or in ten seconds and goes on to the next ticket, unless something came just now. */
   const send = async (after: After = {}) => {
     if (is_note) return sendAtOnce(after)
     if (showMissed(ticket, after)) return false
     setMissed(undefined)
+    if (after.at) return sendAt(props, writing, after.at)
     const cursor = field.current?.cursor()
     if (!(await writing.save())) throw writing.cell.value.fault ?? t('composer.unsaved')
     const hrefTo = (id: string) => hrefOf(api.organization_id, ['tickets', id], route.query)
@@ -111,6 +118,14 @@ function useIsShown(): RefObject<boolean> {
   return shows
 }
 
+/** Has the draft sent at a moment. @returns true */
+async function sendAt({ ticket, reload }: ComposerProps, writing: Writing, at: string): Promise<true> {
+  await writing.sendLater(at)
+  tell(t('later.leaves', { ticket: ticket.code, at: moment(at) }))
+  await reload()
+  return true
+}
+
 /** Sends the draft, changes the ticket, and says what followed. */
 async function sendWritten({ me, ticket }: ComposerProps, writing: Writing, { status, macro }: After) {
   // A ticket of nobody is taken by an answer.
@@ -124,7 +139,7 @@ async function sendWritten({ me, ticket }: ComposerProps, writing: Writing, { st
   tell(macro ? `${t('macro.done', { macro: macro.name })} ${and_is}` : and_is)
 }
 
-function outcomeOf({ is_internal, email_status, email_error }: Message): string {
+export function outcomeOf({ is_internal, email_status, email_error }: Message): string {
   if (is_internal) return t('composer.note_added')
   if (email_status === 'sent') return t('composer.sent')
   if (email_status === 'queued') return t('composer.queued', { fault: email_error ?? '' })

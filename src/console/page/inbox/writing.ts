@@ -93,7 +93,7 @@ export class Writing {
   take(drafts: Draft[], me_id: string, turn: number, messages: Message[]): boolean {
     const { kept } = this.cell.value
     if (turn !== this.turn || this.#saving || this.isUnsaved) return true
-    const draft = drafts.find((one) => (kept ? one.id === kept.id : this.#isOwn(one, me_id)))
+    const draft = drafts.find((one) => (kept ? one.id === kept.id && one.send_at === null : this.#isOwn(one, me_id)))
     const is_known = draft && kept && isSame(kept, keptOf(draft, null)) && kept.based_on === draft.based_on
     if (draft && !is_known) this.use(draft, messages)
     if (draft || !kept) return true
@@ -101,8 +101,8 @@ export class Writing {
     return false
   }
 
-  #isOwn({ author, is_internal }: Draft, me_id: string): boolean {
-    return author.type === 'user' && author.id === me_id && is_internal === this.is_internal
+  #isOwn({ author, is_internal, send_at }: Draft, me_id: string): boolean {
+    return author.type === 'user' && author.id === me_id && is_internal === this.is_internal && send_at === null
   }
 
   /** Goes on with a draft, instead of what is here. */
@@ -147,28 +147,43 @@ export class Writing {
    */
   async send(changes: SentChanges = {}): Promise<Message> {
     const key = this.cell.value.key ?? randomId()
-    this.#set({ key, is_leaving: true })
+    this.#set({ key })
+    const said = Object.keys(changes).length > 0 ? { changes } : {}
+    const message = await this.#leave(async (path, tag) => {
+      const headers = { 'idempotency-key': key, ...tag }
+      return (await this.api.post<Message>(`${path}/send`, said, { headers })).data
+    })
+    learn('drafts', { id: this.ticket_id, step: -1 })
+    return message
+  }
+
+  /** Has the draft sent at a moment; what is written here is empty then. @throws Refusal */
+  async sendLater(send_at: string): Promise<void> {
+    await this.#leave((path, tag) => this.api.patch<Draft>(path, { send_at }, tag))
+  }
+
+  /** Lets the draft go. @param run gets its path, and the tag that it must still have */
+  async #leave<T>(run: (path: string, tag: Record<string, string>) => Promise<T>): Promise<T> {
+    this.#set({ is_leaving: true })
     try {
-      return await this.#sendKept(key, changes)
+      return await this.#leaveKept(run)
     } finally {
       if (this.cell.value.is_leaving) this.#set({ is_leaving: undefined })
     }
   }
 
-  async #sendKept(key: string, changes: SentChanges): Promise<Message> {
-    const said = Object.keys(changes).length > 0 ? { changes } : {}
+  async #leaveKept<T>(run: (path: string, tag: Record<string, string>) => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries++) {
       await this.save()
       const { kept, other, fault } = this.cell.value
       if (other) throw new Refusal(412, 'CONFLICT', t('composer.choose_first'), {})
       if (this.isUnsaved || !kept) throw new Refusal(0, 'UNSAVED', fault ?? t('composer.unsaved'), {})
-      const headers = { 'idempotency-key': key, ...(kept.etag && { 'if-match': kept.etag }) }
+      const tag: Record<string, string> = kept.etag ? { 'if-match': kept.etag } : {}
       try {
-        const { data } = await this.api.post<Message>(`/drafts/${kept.id}/send`, said, { headers })
+        const done = await run(`/drafts/${kept.id}`, tag)
         this.#become(EMPTY)
-        learn('drafts', { id: this.ticket_id, step: -1 })
         this.#touched_ms = performance.now()
-        return data
+        return done
       } catch (error) {
         if (!(error instanceof Refusal)) throw error
         if (error.status === 404) {

@@ -48,6 +48,10 @@ const NUMBERS: Refusals['fields'] = [
   [/^must be a time.*$/, 'muss ein Zeitpunkt sein'],
   [/^must be in the future$/, 'muss in der Zukunft liegen'],
   [/^must be within a year$/, 'muss innerhalb eines Jahres liegen'],
+  [/^must be null: only people send later$/, 'muss leer sein: Nur Menschen senden später'],
+  [/^must be null in a note$/, 'muss in einer Notiz leer sein'],
+  [/^must be one of at most (\d+) in a ticket$/, 'wäre zu viel: In einem Ticket warten höchstens $1'],
+  [/^must have at most (\d+) decimals in (\w+)$/, 'darf in $2 höchstens $1 Nachkommastellen haben'],
   [
     /^must not be before the oldest event that is kept$/,
     'darf nicht vor dem ältesten Ereignis liegen, das noch da ist',
