@@ -100,7 +100,12 @@ export async function requireContactsFree(scope: HoldScope, contact_ids: string[
  */
 export async function requirePersonFree(
   scope: HoldScope,
-  person: { contact_id: string; email_keys: string[]; isAddress(address: string | null): boolean },
+  person: {
+    contact_id: string
+    contact_ids: string[]
+    email_keys: string[]
+    isAddress(address: string | null): boolean
+  },
 ): Promise<void> {
   await requireContactsFree(scope, [person.contact_id])
   const labels = await holdLabels(scope)
@@ -119,7 +124,7 @@ export async function requirePersonFree(
     select m.ticket_id from messages m
     join message_quotes q on q.organization_id = ${organization_id} and q.message_id = m.id
     where m.organization_id = ${organization_id} and m.ticket_id in (${heldTickets(scope, labels)})
-      and (q.sender_key = any(${person.email_keys}::text[]) or q.contact_id = ${person.contact_id})
+      and (q.sender_key = any(${person.email_keys}::text[]) or q.contact_id = any(${person.contact_ids}::uuid[]))
     limit 20`
   refuse(named)
   const writers = await sql<{ id: string; email: string }[]>`

@@ -1,7 +1,6 @@
 /** Quotes messages below the one that begins a ticket: their words, and copies of their files. */
 
 import { codePoints } from '../../base/address/characters'
-import { addressKey } from '../../base/address/email'
 import { newId } from '../../base/db/columns'
 import { insertRows } from '../../base/db/insert-rows'
 import { fieldError, unknownIds } from '../../base/errors'
@@ -9,6 +8,7 @@ import { type Format, formOfRow } from '../../base/html/formats'
 import { type Scope, together } from '../../base/scope'
 import { asIds } from '../../base/shapes/ids'
 import { allowFiles } from '../attachments/allowance'
+import { type Owner, readCopied, readOwners } from '../messages/keep-pictures'
 import { MOST_CHARACTERS } from '../messages/model'
 import { channelOf } from '../messages/queries'
 import { type Quotable, type Quotation, quotationOf } from './pieces'
@@ -23,12 +23,8 @@ const MOST_HTML = 2_000_000
 /** The part below a message that is written. `sources` go with it into `message_quotes`. */
 type Quoted = Quotation & { attachment_ids: string[]; sources: Source[] }
 
-type Source = {
+type Source = Owner & {
   piece: number
-  source_id: string
-  source_ticket_id: string
-  contact_id: string | null
-  sender_key: string | null
   body_length: number | null
   html_length: number | null
   attachment_ids: string[]
@@ -49,11 +45,7 @@ export async function quoteMessages(
   ends: (() => void)[],
 ): Promise<Quoted> {
   const ids = await lockQuoted(scope, given)
-  const [messages, files, inherited] = await together([
-    readQuoted(scope, ids),
-    lockFiles(scope, ids),
-    readInherited(scope, ids),
-  ])
+  const [messages, files] = await together([readQuoted(scope, ids), lockFiles(scope, ids)])
   if (files.length > MOST_FILES) throw tooMuch(`must have at most ${MOST_FILES} files together`)
   const copies = await copyFiles(scope, files, ends)
   const copyOf = (id: string) => copies.get(id)
@@ -66,7 +58,8 @@ export async function quoteMessages(
   const body = own.body + quotation.body
   const is_long = body.length > MOST_CHARACTERS && codePoints(body) > MOST_CHARACTERS
   if (is_long || own.body_html.length + quotation.body_html.length > MOST_HTML) throw tooLong()
-  const owners = await readOwners(scope, [...new Set([...ids, ...files.map(({ message_id }) => message_id)])])
+  const all_ids = [...new Set([...ids, ...files.map(({ message_id }) => message_id)])]
+  const [owners, inherited] = await together([readOwners(scope, all_ids), readCopied(scope, all_ids)])
   const copiesOf = (id: string) => files.flatMap((file) => (file.message_id === id ? copies.get(file.id)! : []))
   const direct = pieces.map(({ message: { id }, quotation }, index): Source => {
     const lengths = { body_length: quotation.body.length, html_length: quotation.body_html.length }
@@ -77,9 +70,10 @@ export async function quoteMessages(
   const sources = [
     ...direct,
     ...beside.map((id): Source => ({ piece: 0, ...owners.get(id)!, ...none, attachment_ids: copiesOf(id) })),
-    ...inherited.map(({ message_id, attachment_ids, ...source }): Source => {
+    ...inherited.flatMap(({ message_id, attachment_ids: copied, ...source }): Source[] => {
       const piece = ids.indexOf(message_id) + 1
-      return { ...source, piece, ...none, attachment_ids: attachment_ids.flatMap((id) => copies.get(id) ?? []) }
+      const attachment_ids = copied.flatMap((id) => copies.get(id) ?? [])
+      return piece === 0 && attachment_ids.length === 0 ? [] : [{ ...source, piece, ...none, attachment_ids }]
     }),
   ]
   return { ...quotation, attachment_ids: [...copies.values()], sources: onlyOnce(sources) }
@@ -148,13 +142,6 @@ function lockFiles({ sql, organization_id }: Scope, ids: string[]) {
     order by a.id limit ${MOST_FILES + 1} for key share of a`
 }
 
-/** Reads the people and messages that the quoted messages quote. */
-function readInherited({ sql, organization_id }: Scope, ids: string[]) {
-  return sql<(Omit<Source, 'piece' | 'body_length' | 'html_length'> & { message_id: string })[]>`
-    select message_id, source_id, source_ticket_id, contact_id, sender_key, attachment_ids from message_quotes
-    where organization_id = ${organization_id} and message_id = any(${ids}::uuid[])`
-}
-
 /** Writes copies as unused uploads. @returns their ids, by those of the files */
 async function copyFiles(scope: Scope, files: readonly File[], ends: (() => void)[]): Promise<Map<string, string>> {
   const copies = new Map(files.map(({ id }) => [id, newId()]))
@@ -168,23 +155,6 @@ async function copyFiles(scope: Scope, files: readonly File[], ends: (() => void
   const rows = files.map(({ id, message_id: _, ...file }) => ({ ...file, organization_id, id: copies.get(id)! }))
   await insertRows(scope.sql, 'attachments', rows)
   return copies
-}
-
-type Owner = Pick<Source, 'source_id' | 'source_ticket_id' | 'contact_id' | 'sender_key'>
-
-/** Reads the contacts of the messages. A merge may have moved them. */
-async function readOwners({ sql, organization_id }: Scope, ids: string[]): Promise<Map<string, Owner>> {
-  const rows = await sql<(Omit<Owner, 'sender_key'> & { sender_email: string | null })[]>`
-    select m.id as source_id, coalesce(m.original_ticket_id, m.ticket_id) as source_ticket_id, t.contact_id,
-      case when m.direction = 'inbound' then m.sender_email end as sender_email
-    from messages m
-    left join tickets t on t.organization_id = ${organization_id} and t.id = coalesce(m.original_ticket_id, m.ticket_id)
-    where m.organization_id = ${organization_id} and m.id = any(${ids}::uuid[])`
-  return new Map(
-    rows.map(({ sender_email, ...owner }) => {
-      return [owner.source_id, { ...owner, sender_key: sender_email === null ? null : addressKey(sender_email) }]
-    }),
-  )
 }
 
 /** A message may quote another one in two ways. */

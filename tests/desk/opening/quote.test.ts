@@ -297,6 +297,66 @@ test('an erasure takes the words of one person wherever they are quoted, and lea
   expect(ids).toHaveLength(2)
 })
 
+/** A ticket whose first message has a copy of a customer's picture, and whose second one shows it. */
+async function shownAgain(client: Client) {
+  const contact = await createContact(client)
+  const ticket = await createTicket(client, { contact_id: contact.id })
+  const picture = (await client.post('/attachments', formOf(new Uint8Array(PNG), 'face.png', 'image/png'))).body.data
+  const { id } = await createMessage(client, ticket.id, {
+    body: `<p>Face <img src="cid:${picture.id}"></p>`,
+    send_email: false,
+  })
+  const first = await quote(client, [id], { body: '<p>Look</p>' })
+  const copy_id = first.message.attachments[0]!.id
+  const body = `<p>Again <img src="cid:${copy_id}"></p>`
+  const again = await createMessage(client, first.ticket_id, { body, send_email: false })
+  return { contact, first, again, copy_id }
+}
+
+const filesOf = async ({ scope, id }: { scope: StartedDesk['scope']; id: string }) =>
+  (await scope.sql`select id from attachments where organization_id = ${id}`).length
+
+test('a copied picture that another message shows is erased with its person, also when its message is deleted', async () => {
+  const own = await desk.createDesk()
+  const { agent, admin } = own
+  const { contact, first, again, copy_id } = await shownAgain(agent)
+  await agent.delete(`/tickets/${first.ticket_id}/messages/${first.message.id}`)
+  const [left] = (await readTicket(agent, first.ticket_id)).messages
+  expect(left.attachments).toMatchObject([{ id: copy_id }])
+  expect((await admin.post(`/contacts/${contact.id}/erase`)).status).toBe(200)
+  expect(await filesOf(own)).toBe(0)
+  expect((await readTicket(agent, first.ticket_id)).messages).toMatchObject([
+    { id: again.id, body: again.body, attachments: [] },
+  ])
+})
+
+test('a picture that a customer sent to the ticket of another goes with that customer, at whichever message', async () => {
+  const own = await desk.createDesk()
+  const { agent, admin, scope, id } = own
+  const [person, other] = [await createContact(agent), await createContact(agent)]
+  const ticket = await createTicket(agent, { contact_id: other.id })
+  const picture = (await agent.post('/attachments', formOf(new Uint8Array(PNG), 'face.png', 'image/png'))).body.data
+  const sent = await createMessage(agent, ticket.id, { body: 'Me', attachment_ids: [picture.id], send_email: false })
+  await scope.sql`
+    update messages set direction = 'inbound', sender_name = ${person.name}, sender_email = ${person.email}
+    where organization_id = ${id} and id = ${sent.id}`
+  const body = `<p>You <img src="cid:${picture.id}"></p>`
+  await createMessage(agent, ticket.id, { body, send_email: false })
+  await agent.delete(`/tickets/${ticket.id}/messages/${sent.id}`)
+  expect((await readTicket(agent, ticket.id)).messages).toMatchObject([{ attachments: [{ id: picture.id }] }])
+  expect((await admin.post(`/contacts/${person.id}/erase`)).status).toBe(200)
+  expect(await filesOf(own)).toBe(0)
+})
+
+test('a copy of a copied picture is erased with its person, though only the message that shows it is quoted', async () => {
+  const own = await desk.createDesk()
+  const { contact, again } = await shownAgain(own.agent)
+  const { message } = await quote(own.agent, [again.id])
+  expect(message.attachments).toHaveLength(1)
+  expect((await own.admin.post(`/contacts/${contact.id}/erase`)).status).toBe(200)
+  expect(await filesOf(own)).toBe(0)
+})
+
 test('ticket.erased takes quotations and copies, of merged and split tickets too', async () => {
   const { agent, scope } = await createOrganization()
   const [one, two] = [await conversation(agent, 'Alpha'), await conversation(agent, 'Beta')]
@@ -327,6 +387,19 @@ test('a hold keeps what quotes a person from being changed', async () => {
   expectError(await admin.post(`/contacts/${contact.id}/erase`), 422, 'ON_HOLD')
   await inTransaction(scope, (inner) => eraseConversations(inner, [ticket.id]))
   await finishErasures(scope)
+  expect((await readTicket(agent, ticket_id)).messages[0].body).toBe(message.body)
+})
+
+test('a hold keeps what quotes a contact that was merged into the erased one', async () => {
+  const { agent, admin } = await createOrganization()
+  const { ids, contact } = await conversation(agent)
+  const label = (await admin.post('/labels', { name: 'Hold', color: '#ff0000' })).body.data
+  await admin.patch('/retention', { hold_label_ids: [label.id] })
+  const { ticket_id, message } = await quote(agent, [ids[1]!])
+  await agent.post(`/tickets/${ticket_id}/labels`, { label_ids: [label.id] })
+  const into = await createContact(agent)
+  expect((await agent.post(`/contacts/${into.id}/merge`, { source_ids: [contact.id] })).status).toBe(200)
+  expectError(await admin.post(`/contacts/${into.id}/erase`), 422, 'ON_HOLD')
   expect((await readTicket(agent, ticket_id)).messages[0].body).toBe(message.body)
 })
 
