@@ -4,7 +4,7 @@ import { organizationOfUrl } from '../../base/attachment-url'
 import { ZERO_ID } from '../../base/db/columns'
 import type { Fragment } from '../../base/db/transact'
 import { attachmentAt, placeSafeImages } from '../../base/html/image-addresses'
-import type { Scope } from '../../base/scope'
+import { type Scope, together } from '../../base/scope'
 import { listDeliveries, listWebhooks } from '../../delivery/webhooks/queries'
 import { listCompanies } from '../../desk/companies/queries'
 import { listContacts } from '../../desk/contacts/queries'
@@ -104,16 +104,29 @@ async function* messages(scope: Scope): AsyncGenerator<readonly object[]> {
   const idsAfter: Rows = (_, after, most) => sql<{ id: string; ticket_id: string }[]>`
     select m.id, m.ticket_id from messages m ${withLiveTicket(scope, sql`m`)}
     where m.organization_id = ${organization_id} and m.id > ${after} order by m.id ${most}`
-  for await (const ids of byId(idsAfter, LARGE)(scope)) {
-    const found = await getMessages(
-      scope,
-      ids.map(({ id }) => id),
-    )
-    yield (ids as { id: string; ticket_id: string }[]).map(({ id, ticket_id }) => ({
+  for await (const rows of byId(idsAfter, LARGE)(scope)) {
+    const ids = rows.map(({ id }) => id)
+    const [found, quotes] = await together([getMessages(scope, ids), quotesOf(scope, ids)])
+    yield (rows as { id: string; ticket_id: string }[]).map(({ id, ticket_id }) => ({
       ticket_id,
       ...withPlaces(found.get(id)!),
+      ...(quotes.has(id) && { quotes: quotes.get(id) }),
     }))
   }
+}
+
+/** Reads the sources of what messages quote, with the copies of their files. @returns by the ids of the messages */
+async function quotesOf({ sql, organization_id }: Scope, ids: string[]): Promise<Map<string, object[]>> {
+  const rows = await sql<{ quoting_id: string }[]>`
+    select q.message_id as quoting_id, q.piece, q.source_id as message_id, q.source_ticket_id as ticket_id,
+      coalesce(g.contact_id, q.contact_id) as contact_id, q.sender_key as email, q.body_length as length,
+      q.attachment_ids
+    from message_quotes q
+    left join merged_contacts g on g.organization_id = ${organization_id} and g.id = coalesce(q.contact_id, ${ZERO_ID})
+    where q.organization_id = ${organization_id} and q.message_id = any(${ids}::uuid[])
+    order by q.message_id, q.piece, q.source_id`
+  const by_message = Map.groupBy(rows, ({ quoting_id }) => quoting_id)
+  return new Map([...by_message].map(([id, quotes]) => [id, quotes.map(({ quoting_id: _, ...quote }) => quote)]))
 }
 
 async function* drafts(scope: Scope): AsyncGenerator<readonly object[]> {

@@ -16,9 +16,11 @@ import { addEachToSearch, rebuildSearch } from '../../desk/search/ticket-documen
 import { recount } from '../../desk/turn/turn'
 import { bytesOf } from '../backup/read-file'
 import { faultOfFile, refuseFaults } from './files'
+import { judgeQuotes, type ReadyQuotation, renderQuoted, withoutQuotes, writeQuotes } from './import-quotations'
 import { imagesOfFolder, noteFiles, placeImages, storeHeld } from './imported-images'
 import { hashOf } from './key-hashes'
 import { type Find, type Kind, keyIn, type Left, type Line, type Placed, type Prepared, unknownKey } from './kind'
+import type { Referred } from './known'
 import { ImportedMessage } from './model'
 
 export const MESSAGES: Kind<ImportedMessage> = {
@@ -26,7 +28,13 @@ export const MESSAGES: Kind<ImportedMessage> = {
   model: ImportedMessage,
   most: 200,
   shape: (given) => ({ ...given, ticket_id: keyIn(given, 'ticket_id', 'ticket') }),
-  references: ({ ticket_id }) => [['tickets', ticket_id]],
+  references: ({ ticket_id, quotes = [] }) => [
+    ['tickets', ticket_id],
+    ...quotes.flatMap((one): [Referred, string][] => [
+      ['tickets', one.ticket_id],
+      ...(one.contact_id ? [['contacts', one.contact_id] as [Referred, string]] : []),
+    ]),
+  ],
   judge: judgeMessage,
   prepare: prepareMessages,
   states: statesOf,
@@ -37,15 +45,16 @@ export const MESSAGES: Kind<ImportedMessage> = {
   write: writeMessages,
 }
 
-function judgeMessage({ ticket_id, is_internal, direction, body, body_html }: ImportedMessage, find: Find): Fault[] {
-  const faults: Fault[] = []
+function judgeMessage(input: ImportedMessage, find: Find): Fault[] {
+  const { ticket_id, is_internal, direction, body, body_html } = input
+  const faults = judgeQuotes(input)
   if (find('tickets', ticket_id) === undefined) faults.push(unknownKey('/ticket_id', 'tickets'))
   if (!is_internal && !direction) faults.push({ path: '/direction', message: 'is required of a public message' })
   if (body === undefined && body_html === undefined) faults.push({ path: '/body', message: 'is required' })
   return faults
 }
 
-type Ready = RenderedBody & { body: string; file_ids: string[]; attachment_ids: string[] }
+type Ready = RenderedBody & { body: string; file_ids: string[]; attachment_ids: string[]; quotations: ReadyQuotation[] }
 
 /** Stores the files of new messages, and renders the bodies. */
 async function prepareMessages(
@@ -60,15 +69,25 @@ async function prepareMessages(
   for (const line of lines) {
     const there = line.row_id ? await attachedTo(scope, line.row_id) : undefined
     const own = there ? there.map(({ id }) => id) : (ids.get(line.keys[0]!) ?? [])
-    const words = shownWords(line.input)
+    const { own: input, quoted } = withoutQuotes(line.input)
+    const words = shownWords(input)
     const held = await storeHeld(scope, words.text, words.format, there)
-    const { shown, kept } = imagesOfFolder(line.input, own)
+    const { shown, kept } = imagesOfFolder(input, own)
     const rendered = await render(shown(held.html), held.format, scope.organization_id)
-    const given = words.text === line.input.body ? held.body : line.input.body
+    const given = words.text === input.body ? held.body : input.body
     const body = given === undefined ? rendered.text : kept(given)
-    const added = there ? held.ids : [...own, ...held.ids]
-    const ready: Ready = { ...rendered, body, file_ids: [...own, ...held.ids], attachment_ids: added }
-    prepared.set(line.keys[0]!, ready)
+    const quotations = await renderQuoted(scope, quoted, held.format, { shown, kept })
+    const whole = (field: keyof ReadyQuotation, own_part: string) =>
+      [own_part, ...quotations.map((one) => one[field])].join(field === 'text' ? '\n' : '')
+    prepared.set(line.keys[0]!, {
+      format: rendered.format,
+      body: whole('body', body),
+      body_html: whole('body_html', rendered.body_html),
+      text: whole('text', rendered.text),
+      file_ids: [...own, ...held.ids],
+      attachment_ids: there ? held.ids : [...own, ...held.ids],
+      quotations,
+    } satisfies Ready)
   }
 }
 
@@ -121,7 +140,7 @@ function senderOf({ sender }: ImportedMessage): { name: string; email: string | 
 function draftOf({ id, input }: Placed<ImportedMessage>, ready: Ready): DraftWithId {
   const { is_internal = false, direction, auto_reply, cc, email_message_id, references = [], reply_text } = input
   const sender = senderOf(input)
-  const { file_ids: _, ...text } = ready
+  const { file_ids: _, quotations: __, ...text } = ready
   return {
     ...{ id, ...text, is_internal, auto_reply },
     direction: is_internal ? null : direction!,
@@ -159,7 +178,7 @@ async function writeMessages(
     .filter((line) => !left.has(line))
     .map((line) => {
       const ready = prepared.get(line.keys[0]!) as Ready
-      return { ...line, ticket_id: find('tickets', line.input.ticket_id)!, draft: draftOf(line, ready) }
+      return { ...line, ready, ticket_id: find('tickets', line.input.ticket_id)!, draft: draftOf(line, ready) }
     })
   const fresh = written.filter(({ is_new }) => is_new)
   await noteFiles(
@@ -179,8 +198,8 @@ async function writeMessages(
     addWords(scope, tickets, fresh),
   ])
   for (const { ticket_id, draft } of written.filter(({ is_new }) => !is_new)) await rewrite(scope, ticket_id, draft)
-  for (const { keys, ticket_id, draft } of written) {
-    const ready = prepared.get(keys[0]!) as Ready
+  await writeQuotes(scope, written, find)
+  for (const { ready, ticket_id, draft } of written) {
     ready.body = await placeImages(scope, ticket_id, draft, ready.file_ids)
   }
   await recount(scope, [...new Set(written.map(({ ticket_id }) => ticket_id))])

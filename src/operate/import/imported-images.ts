@@ -14,10 +14,12 @@ import type { ImportedMessage } from './model'
 
 /** Marks the Content-ID that stands for a path until the row of the file is known. */
 const OF_FOLDER = '@folder'
+/** The place of files in a folder. */
+const FILES = 'files/'
 /** The place of attachments in an export: its texts name them by the id alone. */
-const EXPORTED = 'files/attachments/'
+export const EXPORTED = 'files/attachments/'
 
-type Ways = { shown: (html: string) => string; kept: (body: string) => string }
+export type Ways = { shown: (html: string) => string; kept: (body: string) => string }
 
 /**
  * Makes the functions that point the images of a message to its files: `shown` for HTML that is rendered, `kept` for
@@ -38,7 +40,7 @@ export function imagesOfFolder({ attachments = [] }: ImportedMessage, ids: strin
       rewriteImages(html, (address) => {
         const id = own.get(address)
         if (id) return unsignedUrl(id)
-        return address.startsWith(EXPORTED) ? `cid:${address}${OF_FOLDER}` : undefined
+        return address.startsWith(FILES) ? `cid:${address}${OF_FOLDER}` : undefined
       }),
     kept: (body) =>
       rewriteImages(body, (address) => {

@@ -73,6 +73,18 @@ export type ImportedFile = typeof ImportedFile.static
 /** Message-IDs of others that lead to a ticket by one message: those nearest to it. */
 const MOST_REFERENCES = 50
 
+/** A message that another one quotes below its text, or whose files it has copies of (`piece` 0). */
+const ImportedQuote = Type.Object({
+  piece: Type.Integer({ minimum: 0, maximum: 20, fault: 'must be a number from 0 to 20' }),
+  message_id: key(),
+  ticket_id: key(),
+  contact_id: optional(nullable(key())),
+  email: optional(nullable(Type.String({ fault: 'must be an address' }))),
+  /** UTF-16 units of the quotation in the body. */
+  length: optional(nullable(Type.Integer({ minimum: 1, fault: 'must be a number of characters' }))),
+  attachment_ids: optional(Type.Array(key(), { maxItems: 1000, fault: 'must be a list of keys' })),
+})
+
 export const ImportedMessage = body({
   ticket_id: key(),
   body: optional(anyText()),
@@ -95,6 +107,7 @@ export const ImportedMessage = body({
   ),
   attachments: optional(Type.Array(ImportedFile, { maxItems: 1000, fault: 'must be a list of files' })),
   format: optional(oneOf(TEXT_FORMATS)),
+  quotes: optional(Type.Array(ImportedQuote, { maxItems: 1000, fault: 'must be a list of quoted messages' })),
 })
 export type ImportedMessage = typeof ImportedMessage.static
 
