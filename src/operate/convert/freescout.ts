@@ -175,6 +175,7 @@ async function writeThread(row: Row, known: Known, source: Source, out: OutFolde
   const files = attached.map((file) => {
     const stored = `${textOf(file.file_dir)}${textOf(file.file_name)}`
     return {
+      shown_at: placeOf(`/storage/attachment/${stored}`),
       places: [`attachment/${stored}`, `storage/app/attachment/${stored}`, stored],
       ...{ id: textOf(file.id), filename: textOf(file.file_name), content_type: textOf(file.mime_type) || undefined },
       content_id: textOf(file.content_id) || undefined,
@@ -184,17 +185,28 @@ async function writeThread(row: Row, known: Known, source: Source, out: OutFolde
   const user = known.users.get(idOf(row.created_by_user_id) ?? '')
   const is_inbound = type && 'direction' in type && type.direction === 'inbound'
   const sender = (is_inbound ? customer : user) ?? { name: 'Unknown', email: undefined }
+  const attachments = await source.attach(files, out, losses)
   out.write(
     'messages',
     {
       ...{ external_id: KEY(id), ticket_id: KEY(conversation), ...type },
       sender: { name: sender.name, email: sender.email ?? null },
-      ...bodiesOf(textOf(row.body)),
+      ...bodiesOf(source.show(textOf(row.body), placeOf)),
       cc: emailsOf(textOf(row.cc)),
       email_message_id: messageIdsOf(textOf(row.message_id))[0],
       references: referencesIn(textOf(row.headers)),
-      ...{ attachments: await source.attach(files, out, losses), created_at: timeOf(row.created_at) },
+      ...{ attachments, created_at: timeOf(row.created_at) },
     },
     losses,
   )
+}
+
+/** Texts name a file by a path, with its id and a token behind it. */
+function placeOf(address: string): string {
+  const [path = address] = /\/storage\/attachment\/[^?#]*/.exec(address) ?? []
+  try {
+    return decodeURIComponent(path)
+  } catch {
+    return path
+  }
 }

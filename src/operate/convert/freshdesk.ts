@@ -160,11 +160,12 @@ async function writeDescription(ticket: Foreign, requester: Person | undefined, 
   if (html === '' && text === '' && objectsOf(ticket.attachments).length === 0) return
   const losses = noLosses()
   const { name = 'Unknown', email = null } = requester ?? {}
+  const attachments = await filesOf(ticket, way, losses)
   way.out.write(
     'messages',
     {
       ...{ external_id: `${KEY(ticket.id)}:description`, ticket_id: KEY(ticket.id), direction: 'inbound' },
-      ...{ sender: { name, email }, ...bodiesOf(html, text), attachments: await filesOf(ticket, way, losses) },
+      ...{ sender: { name, email }, ...bodiesOf(way.source.show(html, placeOf), text), attachments },
       created_at: timesOf(ticket).created_at,
     },
     losses,
@@ -176,26 +177,33 @@ async function writeConversation(one: Foreign, ticket_id: string, way: Way): Pro
   const email = known?.email ?? emailsOf(textOf(one.from_email))[0]
   const losses = noLosses()
   if (listOf(one.bcc_emails).length > 0) losses.left_out.push({ path: '/bcc', message: 'blind copies are not kept' })
+  const attachments = await filesOf(one, way, losses)
   way.out.write(
     'messages',
     {
       ...{ external_id: KEY(one.id), ticket_id: KEY(ticket_id) },
       ...(one.private ? { is_internal: true } : { direction: one.incoming ? 'inbound' : 'outbound' }),
       sender: { name: known?.name ?? nameOf('', email), email: email ?? null },
-      ...bodiesOf(textOf(one.body), textOf(one.body_text)),
+      ...bodiesOf(way.source.show(textOf(one.body), placeOf), textOf(one.body_text)),
       cc: emailsOf(listOf(one.cc_emails).map(textOf).join(' ')),
-      ...{ attachments: await filesOf(one, way, losses), created_at: timesOf(one).created_at },
+      ...{ attachments, created_at: timesOf(one).created_at },
     },
     losses,
   )
 }
 
 function filesOf({ attachments }: Foreign, { source, out }: Way, losses: Losses): Promise<object[]> {
-  const files = objectsOf(attachments).map(({ id, name, content_type }) => ({
+  const files = objectsOf(attachments).map(({ id, name, content_type, attachment_url }) => ({
+    shown_at: placeOf(textOf(attachment_url)),
     places: [`attachments/${textOf(id)}/${textOf(name)}`, `attachments/${textOf(id)}`],
     ...{ id: textOf(id), filename: textOf(name), content_type: textOf(content_type) || undefined },
   }))
   return source.attach(files, out, losses)
+}
+
+/** The address of a stored file is signed anew each time. */
+function placeOf(address: string): string {
+  return /\/helpdesk\/attachments\/[^?#]*/.exec(address)?.[0] ?? address
 }
 
 function writeTime(entry: Foreign, ticket_id: string, { agents, contacts, out }: Way): void {

@@ -2,6 +2,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { bytesBelow } from '../../base/disk/plain-file'
+import { rewriteImages } from '../../base/html/image-addresses'
 import { type Progress, startProgress } from '../../base/long-work'
 import { BackupError } from '../backup/backup-error'
 import type { Losses } from '../import/fitting'
@@ -20,6 +21,8 @@ export type SourceFile = {
   filename: string
   content_type?: string
   content_id?: string
+  /** Where texts of the source have it as a picture. */
+  shown_at?: string
 }
 
 export class Source {
@@ -65,8 +68,9 @@ export class Source {
   /** Copies the files of a message. @returns those that are there; the others are counted, and lost */
   async attach(files: SourceFile[], out: OutFolder, losses: Losses): Promise<object[]> {
     const attached = []
-    for (const [at, { places, id, url: copied, filename, ...file }] of files.entries()) {
+    for (const [at, { places, id, url: copied, filename, shown_at, ...file }] of files.entries()) {
       const url = copied ?? (await this.#copy(places, id, out))
+      if (url && shown_at) this.#shown.set(shown_at, url)
       if (url) attached.push({ url, filename: filename || 'file', ...file })
       else {
         out.missing_files++
@@ -75,6 +79,17 @@ export class Source {
     }
     return attached
   }
+
+  /**
+   * Points the pictures of HTML to files that were attached until now, also to other messages.
+   * @param placeOf gives what is the same in all addresses of a file
+   */
+  show(html: string, placeOf: (address: string) => string): string {
+    return this.#shown.size === 0 ? html : rewriteImages(html, (address) => this.#shown.get(placeOf(address)))
+  }
+
+  /** Paths of files in the folder that is written, by their places in texts. */
+  readonly #shown = new Map<string, string>()
 
   async #copy(places: string[], id: string, out: OutFolder): Promise<string | undefined> {
     const known = this.#known()

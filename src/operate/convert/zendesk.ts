@@ -166,10 +166,13 @@ async function writeComment(comment: Foreign, ticket_id: string, ticket: Ticket,
   const email = author?.email ?? emailOf(from.address)
   const is_customer = author ? !author.is_agent : ticket.customers.has(textOf(comment.author_id))
   const losses = noLosses()
-  const files = objectsOf(comment.attachments).map(({ id, file_name, content_type }) => ({
+  const files = objectsOf(comment.attachments).map(({ id, file_name, content_type, content_url }) => ({
+    shown_at: textOf(content_url),
     places: [`attachments/${textOf(id)}/${textOf(file_name)}`, `attachments/${textOf(id)}`],
     ...{ id: textOf(id), filename: textOf(file_name), content_type: textOf(content_type) || undefined },
   }))
+  const attachments = await source.attach(files, out, losses)
+  const html = source.show(textOf(comment.html_body), (address) => address)
   const copied = listOf(to.email_ccs).map((one) => known.people.get(textOf(one))?.email ?? emailOf(one))
   out.write(
     'messages',
@@ -177,10 +180,10 @@ async function writeComment(comment: Foreign, ticket_id: string, ticket: Ticket,
       ...{ external_id: KEY(comment.id), ticket_id: KEY(ticket_id) },
       ...(comment.public === false ? { is_internal: true } : { direction: is_customer ? 'inbound' : 'outbound' }),
       sender: { name: author?.name ?? nameOf(textOf(from.name), email), email: email ?? null },
-      ...bodiesOf(textOf(comment.html_body), firstOf(comment.plain_body, comment.body)),
+      ...bodiesOf(html, firstOf(comment.plain_body, comment.body)),
       cc: copied.filter(Boolean),
       email_message_id: messageIdsOf(textOf(fieldsOf(fieldsOf(comment.metadata).system).message_id))[0],
-      ...{ attachments: await source.attach(files, out, losses), created_at: timesOf(comment).created_at },
+      ...{ attachments, created_at: timesOf(comment).created_at },
     },
     losses,
   )
