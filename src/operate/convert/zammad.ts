@@ -37,6 +37,7 @@ const PRIORITIES: [RegExp, string][] = [
 ]
 
 type Row = Record<string, Value>
+type Field = { name: string; has_choices: boolean }
 type Person = { name: string; email: string | undefined; is_agent: boolean }
 
 class Known {
@@ -47,7 +48,7 @@ class Known {
   readonly names = new Map<string, string>()
   readonly state_types = new Map<string, string>()
   /** Fields of the organization's own, by what has them. */
-  readonly fields = new Map<string, string[]>()
+  readonly fields = new Map<string, Field[]>()
   readonly tags = new Map<string, string[]>()
   readonly tickets = new Set<string>()
   readonly stored = new Map<string, Row[]>()
@@ -88,7 +89,8 @@ function note(table: string, row: Row, known: Known): void {
   else if (table === 'ticket_states') known.state_types.set(id, textOf(row.state_type_id))
   else if (table === 'store_files') known.names.set(`store_files ${id}`, `${textOf(row.provider)} ${textOf(row.sha)}`)
   else if (table === 'object_manager_attributes') {
-    if (isTrue(row.editable)) addTo(known.fields, textOf(row.object_lookup_id), name)
+    const has_choices = /^multi_?(?:tree_)?select$/.test(textOf(row.data_type))
+    if (isTrue(row.editable)) addTo(known.fields, textOf(row.object_lookup_id), { name, has_choices })
   } else known.names.set(`${table} ${id}`, name)
 }
 
@@ -98,10 +100,14 @@ function isTrue(value: Value | undefined): boolean {
 
 /** Fields of the organization's own, and others that have no place of their own. */
 function customIn(row: Row, of: string, known: Known, losses: Losses, others: Record<string, unknown>) {
-  const own = [...known.fields].flatMap(([lookup, names]) => {
-    return known.names.get(`object_lookups ${lookup}`) === of ? names : []
+  const own = [...known.fields].flatMap(([lookup, fields]) => {
+    return known.names.get(`object_lookups ${lookup}`) === of ? fields : []
   })
-  return customOf({ ...Object.fromEntries(own.map((name) => [name, choicesIn(textOf(row[name]))])), ...others }, losses)
+  const values = own.map(({ name, has_choices }) => {
+    const text = textOf(row[name])
+    return [name, has_choices ? choicesIn(text) : text]
+  })
+  return customOf({ ...Object.fromEntries(values), ...others }, losses)
 }
 
 /** A value of several choices is an array of the database, `{a,"b c"}`, or JSON. */

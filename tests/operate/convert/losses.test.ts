@@ -207,6 +207,32 @@ test.each([
   else expect(readRows(folder, 'time_entries')).toMatchObject([{ duration_minutes: minutes }])
 })
 
+test('fields of Zammad with several choices are lists, and a text in brackets stays a text', async () => {
+  const field = (name: string, data_type: string) => ({ name, data_type, object_lookup_id: '1', editable: 't' })
+  const dump = [
+    table('object_lookups', { id: '1', name: 'Ticket' }),
+    table(
+      'object_manager_attributes',
+      field('sites', 'multiselect'),
+      field('floors', 'multi_tree_select'),
+      field('remark', 'input'),
+      field('more', 'textarea'),
+    ),
+    table('ticket_states', { id: '1', name: 'open' }),
+    table('tickets', {
+      ...{ id: '1', number: '1', title: 'Case', state_id: '1', ...TIMES },
+      ...{ sites: '{Bonn,"New York, NY"}', floors: '["1::a","2"]', remark: '[VIP, urgent]', more: '{draft}' },
+    }),
+  ]
+  const { folder } = await convert('zammad', { 'dump.sql': dump.join('') })
+  expect(readRows(folder, 'tickets')[0].custom).toEqual({
+    sites: ['Bonn', 'New York, NY'],
+    floors: ['1::a', '2'],
+    remark: '[VIP, urgent]',
+    more: '{draft}',
+  })
+})
+
 test('values of several choices are lists, and what is cut or left out of a desk is counted and reported', async () => {
   const long = 'x'.repeat(1500)
   const ticket = { requester_id: 2, subject: 'S', created_at: AT, updated_at: AT }
