@@ -13,7 +13,7 @@ import { bytesToRead, partsOfHeld } from './held-pictures'
 import { idOf, imagesByLocation } from './image-ids'
 import { readQuotations } from './marked-quotation'
 import type { Around, Quotes } from './reply-text'
-import { isUnseen } from './unseen'
+import { isUnseen, saysAsMuch } from './unseen'
 
 export type ParsedAttachment = {
   filename: string
@@ -82,6 +82,11 @@ type ReadBody = {
   pictures: ParsedAttachment[]
 }
 
+/** Shows words that the page does not; above it, when it has as many of its own. */
+function withWords(text: string, page: string): string {
+  return saysAsMuch(text, page) ? `${textToHtml(text.trim())}<hr>${page}` : textToHtml(text)
+}
+
 /** Reads the body of a message. HTML is sanitized once, because that takes longer than all else. */
 export function readBody(root: Part): ReadBody {
   const limits = { text: MAX_BODY_LENGTH, html: MAX_BODY_LENGTH, detections: MAX_DETECTIONS }
@@ -91,10 +96,8 @@ export function readBody(root: Part): ReadBody {
   const whole_html =
     html === null ? textToHtml(body.text ?? '') : dropControls(sanitizeEmailHtml(html, imagesByLocation(root)))
   const text = body.text ?? (html === null ? '' : safeHtmlToText(whole_html))
-  const body_html = limitHtml(
-    body.text !== null && html !== null && isUnseen(text, whole_html) ? textToHtml(text) : whole_html,
-    text,
-  )
+  const is_unseen = body.text !== null && html !== null && isUnseen(text, whole_html)
+  const body_html = limitHtml(is_unseen ? withWords(text, whole_html) : whole_html, text)
   const { around, shows_own } = readQuotations(html ?? '')
   const is_marked = body.text === null && html !== null && SIGNATURE.test(html)
   const format = html === null ? 'text' : 'html'

@@ -1,4 +1,4 @@
-/** Finds mail whose words are there and which shows none of them. Pure, and linear in the length. */
+/** Finds mail whose words are there and whose HTML shows none of them. Pure, and linear in the length. */
 import { safeHtmlToText } from '../../base/html/text'
 
 /** A word, or a character of a script without blanks between words. */
@@ -7,17 +7,17 @@ const WORD = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Tha
 const LONG_WORD = /[\p{L}\p{N}]{4,40}/gu
 const FIRST = 3
 
-/**
- * True when the HTML shows none of the words of a text, and fewer words than that: a page of its own beside a text that
- * only says where to find it stays.
- */
+/** True when the HTML shows none of the words of a text. */
 export function isUnseen(text: string, body_html: string): boolean {
   const first = text.slice(0, 1000).match(LONG_WORD) ?? []
   if (first.slice(0, FIRST).some((word) => showsWord(body_html, word))) return false
   const words = wordSet(text)
-  if (words.size === 0) return false
-  const shown = safeHtmlToText(body_html)
-  return !shares(words, shown) && wordSet(shown).size < words.size
+  return words.size > 0 && !shares(words, safeHtmlToText(body_html))
+}
+
+/** True when the HTML says as much as a text: the text may only tell where to find it. */
+export function saysAsMuch(text: string, body_html: string): boolean {
+  return wordSet(safeHtmlToText(body_html)).size >= wordSet(text).size
 }
 
 /** True when safe HTML has a word outside of its tags, as far as that is seen at once. */

@@ -97,10 +97,16 @@ describe('a page that shows none of the words', () => {
     ['the words of another script', '水泵漏水', '<p>水<b>泵</b>漏水</p>'],
     ['divided words', 'Pump', '<p>P<b>ump</b></p>'],
     ['a picture, beside a text without words', ':-)', PICTURE],
-    ['many words, beside a text that says where they are', 'Open: x.org', '<p>All our pumps are half price today</p>'],
   ])('stays with %s', async (_, text, html) => {
     expect((await parseMail(both(text, html))).body_html).toStartWith('<')
   })
+})
+
+test('words stand above a page that shows none of them, and has as many of its own', async () => {
+  const page = '<p>All our pumps are half price today</p>'
+  for (const words of ['Open: x.org', 'Please call me']) {
+    expect((await parseMail(both(words, page))).body_html).toBe(`${words}<hr>${page}`)
+  }
 })
 
 describe('colours', () => {

@@ -40,12 +40,12 @@ describe('body and attachments', () => {
           '--inner',
           'Content-Type: text/html',
           '',
-          '<p>html</p>',
+          '<p>text</p>',
         ],
         ['Content-Type: application/pdf; name=a.pdf', '', 'pdf'],
       ),
     )
-    expect([parsed.text, parsed.body_html]).toEqual(['text', '<p>html</p>'])
+    expect([parsed.text, parsed.body_html]).toEqual(['text', '<p>text</p>'])
     expect(parsed.attachments.map(({ filename }) => filename)).toEqual(['a.pdf'])
   })
 
