@@ -71,9 +71,15 @@ export function formOfText(text: string | null, said: Format | null | undefined)
   return text === null ? null : (said ?? formOf(text))
 }
 
-/** Shows tags with an unknown name as text: an address, a type, a placeholder. */
+/**
+ * A sign that begins a tag, with its name, or what parsers drop like a comment, such as `</3`, `<?php` and `<!x>`. It
+ * begins no comment or doctype, nor what Office writes.
+ */
+const STRANGE = /<(?=\/?([a-z][^\s/>]{0,30})|\/|\?(?!xml)|!(?!--|doctype|\[))/gi
+
+/** Shows tags with an unknown name, or none, as text: an address, a type, a placeholder, a broken heart. */
 export function showStrangeTags(html: string): string {
-  return html.replace(/<(?=\/?([a-z][^\s/>]{0,30}))/gi, (sign, name: string) => (isTagName(name) ? sign : '&lt;'))
+  return html.replace(STRANGE, (sign, name = '') => (isTagName(name) ? sign : '&lt;'))
 }
 
 /** All tags that `textToHtml` and `textToPre` write. */

@@ -106,6 +106,12 @@ describe('HTML', () => {
     ['<p title="<kim@x.example>">a</p>', '<p title="&lt;kim@x.example&gt;">a</p>', 'a'],
     ['<!-- <kim@x.example> --><p>a</p>', '<p>a</p>', 'a'],
     ['<style><kim></style><p>a</p>', '<p>a</p>', 'a'],
+    ['<p>I </3 you</p>', '<p>I &lt;/3 you</p>', 'I </3 you'],
+    ['<p>a </> b</ p></p>', '<p>a &lt;/&gt; b&lt;/ p&gt;</p>', 'a </> b</ p>'],
+    ['<p>a</', '<p>a&lt;/</p>', 'a</'],
+    ['<p><?php echo 1 ?></p>', '<p>&lt;?php echo 1 ?&gt;</p>', '<?php echo 1 ?>'],
+    ['<p>a <!x> b</p>', '<p>a &lt;!x&gt; b</p>', 'a <!x> b'],
+    ['<!DOCTYPE html><?xml:namespace prefix = o /><p>a<![if !mso]>b<![endif]></p>', '<p>ab</p>', 'ab'],
   ])('%j shows what looks like a tag and is called like no element', (html, body_html, text) => {
     expect(renderBody(html, 'html')).toEqual({ format: 'html', body_html, text })
     expect(sanitizeEmailHtml(html)).toBe(body_html)
