@@ -38,3 +38,8 @@ function isSurrogate(text: string, at: number, kind: number): boolean {
 export function isCleanText(value: string): boolean {
   return !value.includes('\u0000') && value.isWellFormed()
 }
+
+/** True for text without control characters, which can stand in one line of a header or a letter. */
+export function isOneLine(text: string): boolean {
+  return !/\p{Cc}/u.test(text)
+}

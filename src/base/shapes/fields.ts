@@ -3,7 +3,7 @@
  * points after trimming and a field's fault has its own code and sentence: JSON Schema can say none of this.
  */
 import { Kind, type TProperties, type TSchema, Type, TypeRegistry } from '@sinclair/typebox'
-import { codePoints } from '../address/characters'
+import { codePoints, isOneLine } from '../address/characters'
 import { ZERO_ID } from '../db/columns'
 import type { ErrorCode, Fault } from '../errors'
 import { isUuid } from './ids'
@@ -102,8 +102,7 @@ export function lengthFault(schema: LengthLimits, value: unknown): string | unde
 
 /** The name of a person or an organization, which stands in one line of letters and mail: no control characters. */
 export function nameInput(options: Pick<FieldOptions, 'description'> = {}) {
-  const rule = (name: string) => !/\p{Cc}/u.test(name)
-  return text({ min: 1, max: 255, rule, fault: 'must be text without control characters', ...options })
+  return text({ min: 1, max: 255, rule: isOneLine, fault: 'must be text without control characters', ...options })
 }
 
 TypeRegistry.Set<TSchema & { enum: string[] }>('Word', (schema, value) => schema.enum.includes(value as string))

@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox'
+import { isOneLine } from '../../base/address/characters'
 import { toDomain } from '../../base/address/domains'
 import { isEmailAddress } from '../../base/address/email'
 import { INLET_PROVIDERS, OAUTH_GRANTS, SMTP_SECURITIES, TEXT_FORMATS } from '../../base/db/schema'
@@ -19,7 +20,7 @@ const name = text({ max: 255 })
 const isName = namesOnly(FROM_VARIABLES)
 const from_name = text({
   max: 255,
-  rule: (value) => isName(value) && !/\p{Cc}/u.test(value),
+  rule: (value) => isName(value) && isOneLine(value),
   code: 'INVALID_VARIABLE',
   fault: unknownVariable(FROM_VARIABLES),
   description: `Shown as the sender of answers instead of \`name\`, with ${FROM_VARIABLES.map((one) => `\`{{${one}}}\``).join(', ')}`,

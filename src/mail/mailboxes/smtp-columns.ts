@@ -1,5 +1,6 @@
 /** SMTP settings of a mailbox as columns. Keeps stored secrets from servers that they were not given for. */
 
+import { isOneLine } from '../../base/address/characters'
 import { isInNetworks, networksAt } from '../../base/address/networks'
 import { config } from '../../base/config'
 import { ApiError, type Fault, fieldError } from '../../base/errors'
@@ -72,7 +73,7 @@ export async function checkSmtp(smtp: SmtpInput | null | undefined): Promise<voi
   if (!smtp) return
   const errors: Fault[] = []
   if (smtp.auth) {
-    if (!smtp.username || /\p{Cc}/u.test(smtp.username)) {
+    if (!smtp.username || !isOneLine(smtp.username)) {
       errors.push({ path: '/smtp/username', message: 'must be given, without control characters, beside auth' })
     }
     if (smtp.password) errors.push({ path: '/smtp/password', message: 'must not be given beside auth' })
