@@ -19,8 +19,6 @@ import { withMoment } from '../tickets/snooze'
 import type { AppliedMacro, Macro, MacroChanges, MacroPreview, MacroUse, NewMacro } from './model'
 import { getMacro } from './queries'
 
-/** Characters of a message. */
-
 /** Creates a macro. @throws MACRO_NAME_EXISTS, USER_NOT_FOUND, LABEL_NOT_FOUND */
 export async function createMacro(scope: Scope, macro: NewMacro): Promise<Macro> {
   const { db, organization_id } = scope
