@@ -11,6 +11,7 @@ export const SLOW: Record<string, string[]> = {
     'delivery/outbox/outbox-cli',
     'delivery/outbox/outbox-faults',
     'delivery/webhooks/webhook-faults',
+    'desk/deeds/deeds-killed',
     'operate/doctor/doctor-command',
     'operate/profile/profile',
     'operate/start/any-uid',

@@ -69,31 +69,30 @@ test('text shows exactly its characters in the API, in the email and to the cust
   const { agent, admin } = await desk.createDesk()
   const customer = await createCustomer(admin)
   const { id } = await createTicket(agent, { contact_id: customer.contact.id })
-  const part = fc.constantFrom(
-    '<',
-    '>',
-    '&',
-    '&amp;',
-    '<b>',
-    '</p>',
-    '"',
-    "'",
-    '\n',
-    ' ',
-    '<!--',
-    'ü',
-    '😀',
-    'x',
-    'www.',
-  )
+  const signs = ['<', '>', '&', '&amp;', '<b>', '</p>', '"', "'", '\n', '\r\n', ' ', '<!--', 'ü', '😀', 'x', 'www.']
+  const others = [
+    '\u0001',
+    '\u001b',
+    '\u007f',
+    '\u0085',
+    '\u00ad',
+    '\u202e',
+    '\u2028',
+    '\ufeff',
+    '\nFrom ',
+    '\n.\n',
+    '\n-- \n',
+  ]
+  const part = fc.oneof(fc.constantFrom(...signs, ...others), fc.string({ unit: 'grapheme', maxLength: 5 }))
   const bodies = fc.sample(
     fc.array(part, { minLength: 1, maxLength: 30 }).map((parts) => `a${parts.join('')}`),
-    25,
+    40,
   )
   for (const body of bodies) {
     const message = await createMessage(agent, id, { body, format: 'text' })
     expect({ body, shown: shownBy(message.body_html) }).toEqual({ body, shown: withoutBlanks(body) })
-    const { html } = await lastMail()
+    const { text, html } = await lastMail()
+    expect([body, withoutBlanks(text)]).toEqual([body, withoutBlanks(body)])
     expect(shownBy(html)).toContain(withoutBlanks(body))
     const { data } = (await customer.get(`/my/tickets/${id}/messages?per_page=100`)).body
     expect(shownBy(data.at(-1).body_html)).toBe(withoutBlanks(body))
