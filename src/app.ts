@@ -43,6 +43,7 @@ import { statsRoutes } from './desk/stats/routes'
 import { ticketRoutes } from './desk/tickets/routes'
 import { timeEntryRoutes } from './desk/time-entries/routes'
 import { timerRoutes } from './desk/timers/routes'
+import { transcriptRoutes } from './desk/transcript/routes'
 import { viewingRoutes } from './desk/viewing/routes'
 import { viewRoutes } from './desk/views/routes'
 import { EVENT_MODELS } from './event-models'
@@ -83,6 +84,7 @@ export function createApp(isReady: () => Promise<boolean>, stopping?: AbortSigna
     .use(ticketRoutes)
     .use(openingRoutes)
     .use(messageRoutes)
+    .use(transcriptRoutes)
     .use(draftRoutes)
     .use(macroRoutes)
     .use(attachmentRoutes)

@@ -429,4 +429,15 @@ POST /webhooks/:id/replay / WEBHOOK_DISABLED, rights <- webhook-replay: a webhoo
 Webhook / failed / mail to admins, audit <- webhook-replay: a webhook that fails is in the audit log, and each active admin gets a letter, once a day
 PATCH /organization / request / time_zone <- time-entries: logging > the day without a date is that of the zone of the organization
 GET /time-entries/export / query / bom, delimiter, decimal <- time-entries: the export > has the form that the query asks for
+GET /tickets/:ticket_id/transcript <- transcript: a transcript > tells who the ticket is of, and its public messages, oldest first
+GET /tickets/:ticket_id/transcript / query / include_internal <- transcript: a transcript > tells who the ticket is of, and its public messages, oldest first
+GET /tickets/:ticket_id/transcript / [quotation] <- transcript: a transcript > has the new part of a mail, and says where it repeats others
+GET /tickets/:ticket_id/transcript / merged source <- transcript: a transcript > of a merged ticket names the target, which has the messages
+GET /tickets/:ticket_id/transcript / 500 kB <- transcript: a transcript > keeps the newest messages within 500 kB, and says how many are left out
+GET /tickets/:ticket_id/transcript / ETag <- transcript: a transcript > has a tag over all that is shown
+GET /tickets/:ticket_id/transcript / permissions <- transcript: a transcript > is for those who may read tickets and messages, of their own organization
+GET /tickets/:ticket_id/transcript / proven <- markdown: a message > is proven only by a sender that is, and what the team wrote is not judged
+GET /tickets/:ticket_id/transcript / words and frame <- markdown: a message > has the same frame whatever people wrote, and their words can be read out of it
+GET /tickets/:ticket_id/transcript / names, subjects, file names <- markdown: a name is one line of visible characters that JSON reads back
+GET /tickets/:ticket_id/transcript / hostile tickets <- transcript: two hundred injections in bodies, subjects, names and names of files change nothing of the frame
 `

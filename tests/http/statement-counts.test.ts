@@ -31,6 +31,7 @@ const MOST: Record<string, [statements: number, waits: number]> = {
   'POST /tickets/{ticket_id}/assign': [6, 4],
   'POST /tickets/{ticket_id}/unassign': [5, 3],
   'GET /tickets/{ticket_id}/activity': [3, 1],
+  'GET /tickets/{ticket_id}/transcript': [3, 2],
   'POST /tickets/bulk': [12, 9],
   'POST /tickets/{ticket_id}/merge': [8, 5],
   'PUT /tickets/{ticket_id}/viewing': [10, 7],

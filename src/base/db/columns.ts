@@ -13,6 +13,9 @@ export const newId = (): string => (isCorrected() ? newUuid('hex', sharedTime())
 /** An id that no row has, and that comes before all others: ids are UUIDv7. */
 export const ZERO_ID = '00000000-0000-0000-0000-000000000000'
 
+/** An id that comes after all others. */
+export const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+
 /** A point in time: `timestamptz` with microseconds in the table, `YYYY-MM-DDThh:mm:ssZ` when read. */
 export const instant = customType<{ data: string; driverData: string }>({ dataType: () => 'timestamp with time zone' })
 

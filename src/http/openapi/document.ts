@@ -165,12 +165,16 @@ function descriptionOf({ description, permission, deprecation, ...more }: Operat
 
 /** Lists the sections in the order of their first operations. */
 function tagsOf(operations: Operation[]): { name: string; description: string }[] {
-  const sections = new Map(operations.flatMap(({ tags = [], about = '' }) => tags.map((tag) => [tag, about] as const)))
+  const sections = new Map<string, string>()
+  for (const { tags = [], about } of operations) {
+    for (const tag of tags) sections.set(tag, about ?? sections.get(tag) ?? '')
+  }
   return [...sections].map(([name, description]) => ({ name, description }))
 }
 
-/** Tells whether a reply is `{ data }` with one object. */
+/** Tells whether a reply is `{ data }` with one object, or one text. */
 function isSingle(reply: Reply | undefined): boolean {
+  if (reply?.content?.['text/markdown']) return true
   const schema = reply?.content?.['application/json']?.schema as { properties?: { data?: Schema } } | undefined
   // A timer may be null: its type is a list.
   return [schema?.properties?.data?.type].flat().includes('object')

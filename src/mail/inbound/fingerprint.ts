@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { addressKey } from '../../base/address/email'
-import { timeOfId } from '../../base/db/columns'
+import { LAST_ID, timeOfId } from '../../base/db/columns'
 import type { Fragment } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
 import { firstIdAt } from '../../base/shapes/ids'
@@ -39,8 +39,6 @@ const MAX_TEXTS = 50
  */
 const MAX_REPEATS = 20
 const HOUR_MS = 3_600_000
-/** The id that comes after all others. */
-const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
 /**
  * The key is Message-ID, sender and date. The id alone is not unique: devices reuse it and strangers can copy it.

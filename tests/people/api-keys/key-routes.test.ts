@@ -142,9 +142,11 @@ describe('every route', () => {
   // Before the writes, which take things from where they were.
   test('reads with the permission to write, and with that for everything', async () => {
     for (const endpoint of endpoints.filter((one) => takesKeys(one) && one.method === 'GET')) {
-      const grants = ['*:read', '*:write', endpoint.permission.replace(':read', ':write')]
+      const { permission, and_permission } = endpoint
+      const others = and_permission ? [and_permission] : []
+      const grants = ['*:read', '*:write', permission.replace(':read', ':write')]
       for (const grant of grants.filter((one) => GRANTS.some((known) => known === one))) {
-        const answer = await call(await programWith([grant]), endpoint)
+        const answer = await call(await programWith([grant, ...others]), endpoint)
         expect([endpoint.name, grant, answer.status]).toEqual([endpoint.name, grant, 200])
       }
     }
