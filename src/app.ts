@@ -47,6 +47,8 @@ import { transcriptRoutes } from './desk/transcript/routes'
 import { viewingRoutes } from './desk/viewing/routes'
 import { viewRoutes } from './desk/views/routes'
 import { EVENT_MODELS } from './event-models'
+import { guideRoutes } from './http/guide-pages/routes'
+import { mcpRoutes } from './http/mcp/routes'
 import { documentationRoutes } from './http/openapi/documentation-page'
 import { healthRoutes } from './http/pipeline/health'
 import { pipeline } from './http/pipeline/pipeline'
@@ -118,10 +120,13 @@ export function createApp(isReady: () => Promise<boolean>, stopping?: AbortSigna
     .use(contactTokenRoutes)
     .use(portalRoutes)
   const declarations: Declarations = new Map()
+  const documented = { models, events: EVENT_MODELS }
   const app = new Elysia({ normalize: false })
     .use(pipeline(handlersOf(api), declarations, stopping))
     .use(healthRoutes(async () => !stopping?.aborted && (await isReady())))
-    .use(config.SWAGGER === 'on' ? documentationRoutes({ models, events: EVENT_MODELS }) : (app: Elysia) => app)
+    .use(config.SWAGGER === 'on' ? documentationRoutes(documented) : (app: Elysia) => app)
+    .use(config.MCP === 'on' ? mcpRoutes(documented, declarations) : (app: Elysia) => app)
+    .use(guideRoutes)
     .use(pageRoutes)
     .use(consoleRoutes)
     .use(api)

@@ -440,4 +440,30 @@ GET /tickets/:ticket_id/transcript / proven <- markdown: a message > is proven o
 GET /tickets/:ticket_id/transcript / words and frame <- markdown: a message > has the same frame whatever people wrote, and their words can be read out of it
 GET /tickets/:ticket_id/transcript / names, subjects, file names <- markdown: a name is one line of visible characters that JSON reads back
 GET /tickets/:ticket_id/transcript / hostile tickets <- transcript: two hundred injections in bodies, subjects, names and names of files change nothing of the frame
+/mcp / Bearer, ApiKey <- mcp: a program > says who it is in the header alone, with a token or a key
+/mcp / never in the URL, 401 <- mcp: a program > without a good credential is 401, also with one in the address
+/mcp / X-Organization-Id <- mcp: a program > acts in the organization of the header, as at the API
+/mcp / Origin <- mcp: a program > of a page of another origin is 403, whatever the Host says
+/mcp / GET, DELETE: 405; MCP=off <- mcp: a program > finds no session to look for or to end, and nothing with MCP=off
+/mcp / revisions <- mcp: a message > of the revision %s begins with what it agrees on
+/mcp / batches <- mcp: a batch > has up to 20 messages, in the revisions that have batches
+/mcp / malformed messages <- mcp: a message > that cannot be read is an error of JSON-RPC
+/mcp / unknown tools <- mcp: a message > that names what there is not is an error of JSON-RPC
+/mcp / rate limit <- mcp: the limit > counts each message once, whatever it does, and shows so
+/mcp / tools <- mcp-tools: the list > has every operation with JSON in and out, and nothing about credentials
+/mcp / tools by rights <- mcp-tools: thirty-nine callers see exactly the tools that they may call
+/mcp / tools for daily work, ?tools=all <- mcp-tools: the list > has about 25 for daily work without a wish for all
+/mcp / schemas <- mcp-tools: the list > has schemas that stand by themselves, of JSON Schema 2020-12
+/mcp / read-only, destructive <- mcp-tools: the list > marks what reads and what deletes
+/mcp / drafts:write never sends <- mcp-tools: a program that drafts > sees no tool that sends or schedules, and no argument that does
+/mcp / no argument sends <- mcp-tools: a program that drafts > has no way to send by the tools for tickets
+/mcp / results <- mcp-tools: a call > answers the JSON of the API, as text and as an object
+/mcp / arguments <- mcp-tools: a call > places arguments in path, query and body
+/mcp / isError <- mcp-tools: a call > that is refused has the error of the API
+/mcp / idempotency_key, if_match <- mcp-tools: a call > heeds keys of repeats and tags
+/mcp / audit <- mcp-tools: a call > of a key is in the audit log as the request that it was, and so is its refusal
+/mcp / guide://page <- mcp-tools: resources > are the pages of the guide, for every caller
+/mcp / ticket://{ticket_id} <- mcp-tools: resources > have the conversation of a ticket without notes, for those who may read it
+/mcp / the client of the SDK <- programs: the client of the SDK works in the mode %j
+GET /llms.txt <- mcp-tools: the list of the guide links pages that are open to all
 `

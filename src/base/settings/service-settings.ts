@@ -243,6 +243,11 @@ export const SERVICE_SETTINGS = {
     read: oneWordOf(['on', 'off']),
     default: 'on',
   },
+  MCP: {
+    meaning: 'Serves tools for programs at `/mcp` (Model Context Protocol): `on` or `off`.',
+    read: oneWordOf(['on', 'off']),
+    default: 'on',
+  },
   CONSOLE: { meaning: 'Serves the console at `/`: `on` or `off`.', read: oneWordOf(['on', 'off']), default: 'on' },
   LOG_LEVEL: {
     meaning: 'Least important lines to log: `trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`.',

@@ -20,6 +20,8 @@ export type FieldOptions = {
   /** The fault, in a sentence for `details.errors`. */
   fault?: string
   description?: string
+  /** The permission that the field needs besides that of its route, or `member`: the command asks for it. */
+  'x-needs'?: string
 }
 
 type Rule = (text: string) => boolean
@@ -164,12 +166,13 @@ export function instantInput(options: FieldOptions = {}) {
 
 /** A field that may also be null, with the codes and the fault of its schema. */
 export function nullable<T extends TSchema>(schema: T, options: FieldOptions = {}) {
-  const { code, missing_code, fault, description } = { ...(schema as FieldOptions), ...options }
+  const { code, missing_code, fault, description, 'x-needs': needs } = { ...(schema as FieldOptions), ...options }
   return Type.Union([schema, Type.Null()], {
     ...(code && { code }),
     ...(missing_code && { missing_code }),
     ...(fault && { fault: `${fault}, or null` }),
     ...(description && { description }),
+    ...(needs && { 'x-needs': needs }),
   })
 }
 
@@ -190,7 +193,10 @@ export const IdsInput = (options: FieldOptions = {}) =>
  * The body of a create or an update: unknown fields are dropped, the others come in the order of `fields`.
  * @param options `whole` judges what no field can judge alone
  */
-export function body<T extends TProperties>(fields: T, options: { description?: string; whole?: WholeRule } = {}) {
+export function body<T extends TProperties>(
+  fields: T,
+  options: Pick<FieldOptions, 'description' | 'x-needs'> & { whole?: WholeRule } = {},
+) {
   const names = Object.keys(fields)
   const { whole, ...others } = options
   const model = { additionalProperties: true, ...others, ...(whole && { [WHOLE]: whole }) }

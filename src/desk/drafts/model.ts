@@ -45,11 +45,15 @@ const later = {
         description:
           'Sends a reply at that time, within a year, as by its author; null: not by itself. For people only: who sends ' +
           'the draft of an API key later becomes its author, and the key changes it no more',
+        'x-needs': 'member',
       }),
     ),
   ),
   unless_answered: optional(
-    flag({ description: 'Keeps it at `send_at` when a public message has come since `based_on`. Default: true' }),
+    flag({
+      description: 'Keeps it at `send_at` when a public message has come since `based_on`. Default: true',
+      'x-needs': 'member',
+    }),
   ),
 }
 
@@ -82,7 +86,10 @@ export type DraftChanges = typeof DraftChanges.static
 export const DraftSending = body({
   send_email,
   changes: optional(
-    changesInput('What is changed of the ticket with it, all or nothing. It needs `tickets:write` too'),
+    changesInput(
+      'What is changed of the ticket with it, all or nothing. It needs `tickets:write` too',
+      'tickets:write',
+    ),
   ),
 })
 export type DraftSending = typeof DraftSending.static

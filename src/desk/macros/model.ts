@@ -37,7 +37,7 @@ export const Macro = Type.Object({
 export type Macro = typeof Macro.static
 
 /** Changes that a macro makes, or that go with a draft. */
-export const changesInput = (description: string) =>
+export const changesInput = (description: string, needs?: string) =>
   body(
     {
       status: CHANGES.status,
@@ -49,7 +49,7 @@ export const changesInput = (description: string) =>
       add_label_ids: optional(IdsInput({ not_found: 'LABEL_NOT_FOUND' })),
       custom: CHANGES.custom,
     },
-    { description },
+    { description, ...(needs && { 'x-needs': needs }) },
   )
 
 const fields = {

@@ -54,7 +54,7 @@ const NewContact = body(
     }),
     name: optional(nameInput({ description: 'Of a contact that is made; default: the local part of the address' })),
   },
-  { description: 'Instead of `contact_id`. A key needs `contacts:write`' },
+  { description: 'Instead of `contact_id`. A key needs `contacts:write`', 'x-needs': 'contacts:write' },
 )
 
 const { is_internal: _, ...written } = said
@@ -75,6 +75,7 @@ const FirstMessage = body(
   {
     description:
       'Instead of `description`: the first message is yours, and goes to the contact by email. A key needs `messages:write`',
+    'x-needs': 'messages:write',
   },
 )
 

@@ -168,7 +168,10 @@ export const CONDITIONS = {
     counted: null,
   }),
   has_draft: condition({
-    query: queryFlag({ description: 'Whether somebody has begun an answer or a note. A key needs `drafts:read`' }),
+    query: queryFlag({
+      description: 'Whether somebody has begun an answer or a note. A key needs `drafts:read`',
+      'x-needs': 'drafts:read',
+    }),
     body: optional(flag()),
     sql: (scope, has_draft, id) => scope.sql`and ${hasDraft(scope, has_draft, id)}`,
     asks: 'row',
@@ -176,7 +179,7 @@ export const CONDITIONS = {
     counted: null,
   }),
   unread: condition({
-    query: queryFlag({ description: 'Whether the caller, a person, has something to read there' }),
+    query: queryFlag({ description: 'Whether the caller, a person, has something to read there', 'x-needs': 'member' }),
     body: optional(flag()),
     sql: (scope, unread, id) =>
       unread ? scope.sql`and ${isUnread(scope, id)}` : scope.sql`and not ${isUnread(scope, id)}`,

@@ -6,7 +6,7 @@ import { ApiError, fieldError } from '../../base/errors'
 import { type Actor, type Scope, SYSTEM } from '../../base/scope'
 import { isUuid } from '../../base/shapes/ids'
 import { type Declaration, type Declarations, declarationOf, isInOrganization } from '../request/declarations'
-import { lacking, notForKeys, type Permission, permits, type Standing } from '../request/permissions'
+import { lackedRight, lacking, notForKeys, type Permission, type Standing } from '../request/permissions'
 import { type Caller, originOf, stateOf } from '../request/request'
 import { isApi, isInlet } from '../request/url'
 import { countedBy, identify, showsKey } from './credentials'
@@ -50,7 +50,7 @@ export const inOrganization = new Elysia({ name: 'in-organization' }).derive({ a
   scope: scopeOf(request),
 }))
 
-function scopeOf(request: Request): Scope {
+export function scopeOf(request: Request): Scope {
   const { scope } = stateOf(request)
   if (!scope) throw new Error('A route in no organization asks for its scope')
   return scope
@@ -74,7 +74,7 @@ type Admission = Declaration & { permission: Permission | Standing }
 type Asked = { query: unknown; body: unknown }
 
 async function admit(request: Request, route: string, admission: Admission, asked: Asked): Promise<Scope> {
-  const { permission, or_permission = [], and_permission, link } = admission
+  const { permission, link } = admission
   const linked = link?.(request.url)
   // A signed link only reads what it names: nobody acts.
   if (linked) return scopeIn(request, linked, SYSTEM, readingOf)
@@ -85,8 +85,8 @@ async function admit(request: Request, route: string, admission: Admission, aske
   const organization_id = organizationOf(request, caller)
   const placesOf = onlyReads(request, admission, asked) ? readingOf : connectionOf
   const scope = scopeIn(request, organization_id, await actorOf(caller, organization_id), placesOf)
-  if (![permission, or_permission].flat().some((one) => permits(scope, one))) throw lacking(scope, permission)
-  if (and_permission && !permits(scope, and_permission)) throw lacking(scope, and_permission)
+  const lacked = lackedRight(scope, admission)
+  if (lacked) throw lacking(scope, lacked)
   return caller.type === 'api_key' ? { ...scope, alongside: listingInTransaction(request, route, admission) } : scope
 }
 

@@ -5,7 +5,9 @@ import { lookUps } from '../../base/db/pool'
 import { ApiError } from '../../base/errors'
 import { subscriberOf } from '../../base/net/client-address'
 import type { RequestState } from '../request/request'
+import { isMcp } from '../request/url'
 import { findCustomer, isCustomerToken } from './customer-tokens'
+import { isKeyText } from './key-format'
 import { noteKeyUse } from './key-uses'
 import { findKey, type KnownKey } from './known-keys'
 import { isEnded } from './membership'
@@ -31,6 +33,8 @@ export async function identify(request: Request, state: RequestState): Promise<v
     if (key) return await identifyKey(state, key)
     const [, token] = BEARER.exec(header) ?? []
     if (!token) throw new ApiError('INVALID_TOKEN')
+    // Many clients of tools know no other scheme.
+    if (isMcp(request.url) && isKeyText(token)) return await identifyKey(state, token)
     if (isCustomerToken(token)) return await identifyCustomer(state, token)
     const { sub, email, org_id, session_id, is_from_provider, iat, exp } = await verifyAccessToken(token)
     const rest = { session_id, is_from_provider, issued_at_s: iat, expires_at_s: exp }

@@ -2,6 +2,7 @@
  * Lets pages of other origins use the customers' routes (CORS, the Fetch standard, section 3.2), without cookies. No
  * other route answers other origins.
  */
+import { config } from '../../base/config'
 import { ApiError } from '../../base/errors'
 import { ANSWER_HEADERS, ENDING_HEADERS } from '../openapi/documented-headers'
 import type { RequestState } from '../request/request'
@@ -55,6 +56,17 @@ export function requireOrigin(request: Request, { portal_origins }: { portal_ori
   const origin = request.headers.get('origin')
   if (origin === null || portal_origins.includes(origin)) return
   throw new ApiError('FORBIDDEN', { reason: 'portal_origins of the organization does not list the Origin' })
+}
+
+/**
+ * Keeps pages of other sites away from what lets no page in, whatever name they gave this address (DNS rebinding).
+ * @throws FORBIDDEN
+ */
+export function requireOwnPage(request: Request): void {
+  const origin = request.headers.get('origin')
+  if (origin !== null && origin !== new URL(config.BASE_URL).origin) {
+    throw new ApiError('FORBIDDEN', { reason: 'The Origin is not that of BASE_URL' })
+  }
 }
 
 function isForCustomers({ url }: Request): boolean {

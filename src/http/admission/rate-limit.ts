@@ -48,15 +48,20 @@ type Headers = Record<string, string | number>
 
 /**
  * Counts a request and sets the X-RateLimit headers.
+ * @param times how often it is counted
  * @returns a function that takes the request off the count; undefined when there is no limit
  * @throws RATE_LIMITED with Retry-After when the window is used up; a refused request does not lengthen the window
  */
-export async function countRequest({ key, setting }: Counted, headers: Headers): Promise<Uncount | undefined> {
+export async function countRequest(
+  { key, setting }: Counted,
+  headers: Headers,
+  times = 1,
+): Promise<Uncount | undefined> {
   const limit = config[setting]
   if (limit === 0) return undefined
   const limiter = limiters.get(setting) ?? createLimiter('requests', limit, WINDOW_S)
   limiters.set(setting, limiter)
-  return consume(limiter, key, headers)
+  return consume(limiter, key, headers, times)
 }
 
 /** Counts a request of a customer, as `countRequest`; a POST twice. @throws RATE_LIMITED */
@@ -69,9 +74,9 @@ export async function countCustomer(contact_id: string, method: string, headers:
   await consume(customers.requests, contact_id, headers)
 }
 
-async function consume(limiter: Limiter, key: string, headers: Headers): Promise<Uncount> {
+async function consume(limiter: Limiter, key: string, headers: Headers, times = 1): Promise<Uncount> {
   const limit = limiter.points
-  const result = await limiter.consume(key).catch((refused) => {
+  const result = await limiter.consume(key, times).catch((refused) => {
     if (refused instanceof RateLimiterRes) return refused
     throw refused
   })

@@ -7,6 +7,8 @@ const KEYWORDS = new Set([
   ...['$ref', 'title', 'description', 'examples', 'default', 'type', 'enum', 'const', 'format', 'pattern', 'required'],
   ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'minLength', 'maxLength', 'minItems', 'maxItems'],
   ...['properties', 'patternProperties', 'additionalProperties', 'items', 'anyOf', 'oneOf', 'allOf', 'uniqueItems'],
+  // An extension, for those who show only what a caller may do.
+  'x-needs',
 ])
 
 export type Schema = Record<string, unknown>

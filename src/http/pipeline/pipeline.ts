@@ -17,16 +17,16 @@ import { noteForwarder } from '../../base/net/untrusted-proxy'
 import { beginSpan, currentSpan, isTracing, type Span } from '../../base/tracing/trace'
 import { admission } from '../admission/authenticate'
 import { countedBy, identify, showsKey } from '../admission/credentials'
-import { allowEvery, allowOrigin, preflightAnswer } from '../admission/cross-origin'
+import { allowEvery, allowOrigin, preflightAnswer, requireOwnPage } from '../admission/cross-origin'
 import { withKeyAudit } from '../admission/key-audit'
 import { countCustomer, countRequest } from '../admission/rate-limit'
 import { withoutFalseLength } from '../request/answer'
 import { releaseBody } from '../request/arriving-body'
 import type { Declarations } from '../request/declarations'
 import { singleParameters } from '../request/repeated-parameters'
-import { type RequestState, setState, stateOf } from '../request/request'
+import { outerState, type RequestState, setState, stateOf } from '../request/request'
 import { bodyReader } from '../request/request-body'
-import { ensureUrl, isApi, isBadEncoding, isInlet } from '../request/url'
+import { ensureUrl, isApi, isBadEncoding, isInlet, isMcp } from '../request/url'
 import { entityTags } from '../rerun/etag'
 import { idempotency } from '../rerun/idempotency'
 import { ifMatch } from '../rerun/if-match'
@@ -62,9 +62,10 @@ export function pipeline(handlers: Handlers, declarations: Declarations, stoppin
         const state = beginState(request, server?.requestIP(request)?.address)
         set.headers['x-request-id'] = state.id
         if (config.TLS_CERT_FILE) set.headers['strict-transport-security'] = TLS_ONLY
-        if (!isApi(request.url)) return
+        if (!isApi(request.url) && !isMcp(request.url)) return
         set.headers['cache-control'] = 'no-store'
         set.headers['x-content-type-options'] = 'nosniff'
+        if (config.MCP === 'on' && isMcp(request.url)) requireOwnPage(request)
         const preflight = preflightAnswer(request)
         if (preflight) return preflight
         // Counts itself: a good token has no limit, and providers send the mail of many from one address.
@@ -72,7 +73,7 @@ export function pipeline(handlers: Handlers, declarations: Declarations, stoppin
         await identify(request, state)
         const headers = set.headers as Record<string, string>
         allowOrigin(request, state, headers)
-        await countCaller(request, state, headers)
+        if (!outerState(request)) await countCaller(request, state, headers)
       })
 
       // until when the route stays, body
@@ -156,13 +157,15 @@ const UNTRUSTED_PROXY =
   'The command doctor says which peer'
 
 function beginState(request: Request, peer = '127.0.0.1'): RequestState {
+  const outer = outerState(request)
+  const begun = { started_ms: performance.now(), span: currentSpan() }
+  if (outer) return setState(request, { ...begun, id: outer.id, address: outer.address })
   const forwarded = request.headers.get('x-forwarded-for')
   if (forwarded !== null && noteForwarder(peer)) log.warn(UNTRUSTED_PROXY)
   return setState(request, {
+    ...begun,
     id: requestId(request.headers.get('x-request-id')),
-    started_ms: performance.now(),
     address: clientAddress(peer, forwarded, config.TRUSTED_PROXIES),
-    span: currentSpan(),
   })
 }
 

@@ -27,7 +27,7 @@ export type Permission =
   | 'retention:read'
   | 'contact_tokens:write'
 
-const PERMISSIONS: readonly Permission[] = [
+export const PERMISSIONS: readonly Permission[] = [
   ...RESOURCES.flatMap((resource) => [`${resource}:read`, `${resource}:write`] as const),
   'audit_log:read',
   'retention:read',
@@ -83,6 +83,22 @@ type Written = {
 export function mayChange({ actor }: Pick<Scope, 'actor'>, { author, is_taken, is_left }: Written): boolean {
   if (actor.type === 'user' && (author.type === 'api_key' || is_left)) return true
   return actor.type === author.type && actor.id === author.id && (actor.type === 'user' || !is_taken)
+}
+
+/** The rights that a route asks for: one of the first two, and the third. */
+type Need = {
+  permission: Permission | Standing
+  or_permission?: Permission | 'member' | readonly Permission[]
+  and_permission?: Permission
+}
+
+/** Returns a right that the scope's actor lacks for a route; undefined when it may call it. */
+export function lackedRight(
+  scope: Pick<Scope, 'actor'>,
+  { permission, or_permission = [], and_permission }: Need,
+): Permission | Standing | undefined {
+  if (![permission, or_permission].flat().some((one) => permits(scope, one))) return permission
+  return and_permission && !permits(scope, and_permission) ? and_permission : undefined
 }
 
 /** The 403 for an actor who lacks what is needed. A program is told which permission that is. */

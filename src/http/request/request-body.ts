@@ -77,16 +77,40 @@ async function readJson(
   if (type !== 'application/json' && !type?.endsWith('+json')) {
     return new ApiError('BAD_REQUEST', { reason: 'The Content-Type must be application/json' })
   }
-  if ((contentLengthOf(request) ?? 0) > limit_bytes) return new ApiError('PAYLOAD_TOO_LARGE', { limit_bytes })
-  holdBody(request, organization_id, 'whole')
-  const bytes = await readAtMost(request, limit_bytes)
-  if (!bytes) return new ApiError('PAYLOAD_TOO_LARGE', { limit_bytes })
+  const bytes = await readWhole(request, organization_id, limit_bytes)
+  if (bytes instanceof ApiError) return bytes
   if (bytes.length === 0) return new ApiError('BAD_REQUEST', { reason: 'The request needs a JSON body' })
-  return parseJson(bytes, request.method)
+  const parsed = await parseJson(bytes)
+  return parsed instanceof ApiError ? parsed : toBody(parsed, request.method)
 }
 
+async function readWhole(
+  request: Request,
+  organization_id: string | null,
+  limit_bytes: number,
+): Promise<Uint8Array | ApiError> {
+  if ((contentLengthOf(request) ?? 0) > limit_bytes) return new ApiError('PAYLOAD_TOO_LARGE', { limit_bytes })
+  holdBody(request, organization_id, 'whole')
+  return (await readAtMost(request, limit_bytes)) ?? new ApiError('PAYLOAD_TOO_LARGE', { limit_bytes })
+}
+
+/**
+ * Reads a body of JSON that is no body of the API: it may be a list, and its nulls and texts are as they came.
+ * @throws PAYLOAD_TOO_LARGE, REQUEST_TIMEOUT, SERVICE_UNAVAILABLE; VALIDATION_ERROR with too many values, BAD_REQUEST
+ *   when it is no JSON
+ */
+export async function readAnyJson(request: Request, organization_id: string): Promise<unknown> {
+  const bytes = await readWhole(request, organization_id, MAX_JSON_BYTES)
+  const parsed = bytes instanceof ApiError ? bytes : await parseJson(bytes)
+  if (parsed instanceof ApiError) throw parsed
+  return parsed.value
+}
+
+/** The value of a JSON text, and whether it may have texts that cannot be stored. */
+type Parsed = { value: unknown; may_harm: boolean }
+
 /** Other work runs between the steps: of 8 MiB of escapes all of them together would hold it for 120 ms. */
-async function parseJson(bytes: Uint8Array, method: string): Promise<unknown | ApiError> {
+async function parseJson(bytes: Uint8Array): Promise<Parsed | ApiError> {
   const endStep = bytes.length > SMALL_BYTES ? setImmediate : undefined
   const scan = scanJson(bytes, { values: MAX_VALUES, depth: MAX_DEPTH })
   if ('fault' in scan) return bodyFault(LIMIT_FAULTS[scan.fault])
@@ -102,8 +126,12 @@ async function parseJson(bytes: Uint8Array, method: string): Promise<unknown | A
     return new ApiError('BAD_REQUEST', { reason })
   }
   await endStep?.()
+  return { value, may_harm: scan.has_escapes || text.includes(HARMFUL_NAME) }
+}
+
+function toBody({ value, may_harm }: Parsed, method: string): unknown | ApiError {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return bodyFault('must be a JSON object')
-  if (scan.has_escapes || text.includes(HARMFUL_NAME)) {
+  if (may_harm) {
     const faults = findBadText(value)
     if (faults.length > 0) return new ApiError('VALIDATION_ERROR', { errors: faults })
   }

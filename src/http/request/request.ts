@@ -74,6 +74,19 @@ export function stateOf(request: Request): RequestState {
   return state
 }
 
+const outers = new WeakMap<Request, Request>()
+
+/** Says for which request of a client the service sends one to itself. It comes from there, and was counted with it. */
+export function sendFor(outer: Request, inner: Request): void {
+  outers.set(inner, outer)
+}
+
+/** Returns the state of the request of a client that this one is sent for; undefined when a client has sent it. */
+export function outerState(request: Request): RequestState | undefined {
+  const outer = outers.get(request)
+  return outer && stateOf(outer)
+}
+
 /** Longer User-Agent headers are cut. */
 const USER_AGENT_MAX_LENGTH = 500
 

@@ -24,6 +24,11 @@ export function isApi(url: string): boolean {
   return url.startsWith('/api/v1', pathStart(url))
 }
 
+/** True for the URL at which programs find tools (`http/mcp`): it takes the credentials of the API. */
+export function isMcp(url: string): boolean {
+  return /^\/mcp(?:$|\?)/.test(url.slice(pathStart(url)))
+}
+
 /** True for a URL that takes mail: its token is all that says who sends, so no other credential is looked at. */
 export function isInlet(url: string): boolean {
   return url.startsWith('/api/v1/inbound/', pathStart(url))

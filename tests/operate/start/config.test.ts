@@ -33,6 +33,7 @@ describe('settings', () => {
       SMTP_ALLOWED_NETWORKS: [],
       METRICS_HOST: '127.0.0.1',
       SWAGGER: 'on',
+      MCP: 'on',
       CONSOLE: 'on',
       SMTP_TRUSTED_PROXIES: [],
       SMTP_TRUSTED_RELAYS: [],
