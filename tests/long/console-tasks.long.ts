@@ -331,6 +331,30 @@ describe.skipIf(reason !== undefined)('a task', () => {
     expect([(await ask('/contacts')).status, (await ask('/tickets')).status]).toEqual([200, 403])
   })
 
+  test('make a key for a program that drafts, which can send nothing', async () => {
+    await openPart(page, 'API keys')
+    await button('For a program that drafts').click()
+    await page.getByLabel('Name', { exact: true }).fill('Answering machine')
+    await button('Save').click()
+    const key = await page.locator('.secret code').textContent()
+    await button('Close').click()
+    await page.getByRole('row', { name: /Answering machine.*tickets:read.*drafts:write/ }).waitFor()
+    const answer = await fetch(`${desk.service().url}/mcp?tools=all`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${key}`,
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),
+    })
+    const names = ((await answer.json()) as { result: { tools: { name: string }[] } }).result.tools.map(
+      ({ name }) => name,
+    )
+    expect(names).toContain('createDraft')
+    expect(names.filter((name) => /^(send|createMessage|createTicket|apply)/.test(name))).toEqual([])
+  })
+
   test('share a view and a macro with the team', async () => {
     await openPart(page, 'Views')
     await button('Add a view').click()

@@ -12,16 +12,18 @@ type Props<T extends { id: string | null }> = {
   head: string[]
   row: (one: T) => ComponentChildren
   empty: string
-  /** The button above the table that begins another row. */
-  adding?: { text: string; begin: () => void }
+  /** The buttons above the table that begin another row. */
+  adding?: { text: string; begin: () => void }[]
 }
 
-export function Table<T extends { id: string | null }>({ adding, ...table }: Props<T>) {
+export function Table<T extends { id: string | null }>({ adding = [], ...table }: Props<T>) {
   return (
     <>
-      {adding && (
+      {adding.length > 0 && (
         <p class="adding">
-          <Button kind="main" text={adding.text} onClick={adding.begin} />
+          {adding.map(({ text, begin }, place) => (
+            <Button key={text} kind={place === 0 ? 'main' : 'quiet'} text={text} onClick={begin} />
+          ))}
         </p>
       )}
       <Rows {...table} />

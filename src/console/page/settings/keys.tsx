@@ -20,6 +20,12 @@ const GROUPS = {
   organization: [...['organization', 'users', 'webhooks'].flatMap(both), 'audit_log:read', 'retention:read'],
 }
 
+/** A program that drafts reads what an answer takes, and sends nothing. */
+const DRAFTING = [
+  ...['tickets', 'messages', 'contacts', 'companies', 'labels', 'macros'].map((resource) => `${resource}:read`),
+  'drafts:write',
+]
+
 function both(resource: string): string[] {
   return [`${resource}:read`, `${resource}:write`]
 }
@@ -37,6 +43,7 @@ export function Keys(view: View) {
         filter={filterOf(route.query, filters)}
         caption={t('settings.keys')}
         adding={t('key.add')}
+        presets={[{ text: t('key.add_drafting'), start: { permissions: DRAFTING } }]}
         empty={t('key.none')}
         head={[t('field.name'), t('key.begins'), t('key.may'), t('key.used'), t('field.status')]}
         nameOf={({ name }) => name}

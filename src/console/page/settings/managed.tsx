@@ -21,6 +21,8 @@ const REMOVALS = {
 } as const
 type Removal = keyof typeof REMOVALS
 
+type Preset = { text: string; start?: Body }
+
 type Props<T extends { id: string }> = {
   api: Api
   path: string
@@ -32,6 +34,8 @@ type Props<T extends { id: string }> = {
   nameOf: (one: T) => string
   empty: string
   adding?: string
+  /** More buttons that add one, with what the form begins with. */
+  presets?: Preset[]
   /** Fields of a new one, or of one that is edited; undefined: it cannot be edited. */
   specs: (one: T | undefined) => Spec[] | undefined
   /** The values that the form begins with, and what it becomes. */
@@ -49,14 +53,15 @@ type Props<T extends { id: string }> = {
 
 export function Managed<T extends { id: string }>(props: Props<T>) {
   const { api, path, filter, isAbout, caption, head, cells, nameOf, empty, adding, acts, specs, deleteMeans } = props
+  const presets: Preset[] = adding ? [{ text: adding }, ...(props.presets ?? [])] : []
   const [word, label, question, done] = REMOVALS[props.removal ?? 'delete']
   const list = useRows<T>(api, path, filter, isAbout)
-  const [edited, setEdited] = useState<T | 'new'>()
+  const [edited, setEdited] = useState<{ one: T } | Preset>()
   const [doomed, setDoomed] = useState<T>()
   return (
     <>
       <Table
-        adding={adding ? { text: adding, begin: () => setEdited('new') } : undefined}
+        adding={presets.map((preset) => ({ text: preset.text, begin: () => setEdited(preset) }))}
         list={list}
         caption={caption}
         head={[...head, t('list.acts')]}
@@ -70,7 +75,7 @@ export function Managed<T extends { id: string }>(props: Props<T>) {
                 <Button
                   text={t('act.edit')}
                   label={t('act.edit_what', { name: nameOf(one) })}
-                  onClick={() => setEdited(one)}
+                  onClick={() => setEdited({ one })}
                 />
               )}
               {deleteMeans?.(one) !== undefined && (
@@ -83,7 +88,7 @@ export function Managed<T extends { id: string }>(props: Props<T>) {
       {edited && (
         <Edit
           {...props}
-          one={edited === 'new' ? undefined : edited}
+          {...('one' in edited ? { one: edited.one } : { one: undefined, preset: edited })}
           onClose={() => setEdited(undefined)}
           reload={list.reload}
         />
@@ -108,12 +113,13 @@ export function Managed<T extends { id: string }>(props: Props<T>) {
 
 type EditProps<T extends { id: string }> = Props<T> & {
   one: T | undefined
+  preset?: Preset
   onClose: () => void
   reload: () => Promise<void>
 }
 
 function Edit<T extends { id: string }>(props: EditProps<T>) {
-  const { api, path, one, adding, nameOf, specs, startOf, toBody = (body) => body, onMade, onClose, reload } = props
+  const { api, path, one, preset, nameOf, specs, startOf, toBody = (body) => body, onMade, onClose, reload } = props
   const save = async (body: Body, changes: Body) => {
     const { data } = one
       ? await api.patch<T>(`${path}/${one.id}`, await toBody(changes, one))
@@ -127,10 +133,10 @@ function Edit<T extends { id: string }>(props: EditProps<T>) {
   const fields = useRef<Spec[]>([])
   fields.current = specs(one) ?? fields.current
   return (
-    <Dialog title={one ? t('act.edit_what', { name: nameOf(one) }) : adding!} onClose={onClose}>
+    <Dialog title={one ? t('act.edit_what', { name: nameOf(one) }) : preset!.text} onClose={onClose}>
       <EditForm
         specs={fields.current}
-        value={startOf ? startOf(one) : (one as Body | undefined)}
+        value={preset?.start ?? (startOf ? startOf(one) : (one as Body | undefined))}
         submit={t('act.save')}
         send={save}
         onCancel={onClose}

@@ -54,6 +54,7 @@ export const settingsEnglish = {
   'imports.updated': 'Changed',
   'key.active': 'active',
   'key.add': 'Make a key',
+  'key.add_drafting': 'For a program that drafts',
   'key.begins': 'Begins with',
   'key.filter': 'Filter the keys',
   'key.from': 'from {networks}',
