@@ -320,7 +320,7 @@ GET /events/stream / Last-Event-ID <- stream: it goes on behind a cursor, and La
 GET /events/stream / query / notices <- notices: a stream that asks for them hears who comes, writes and leaves, and no cursor moves
 GET /events/stream / query / notices / others <- notices: others hear nothing: another organization, keys, customers, refused changes, streams that do not ask
 GET /events/stream / query / notices / viewing by time <- notices: a stream is told when time alone ends that somebody has a ticket open
-GET /events/stream / query / notices / draft <- notices: a draft is told to all people
+GET /events/stream / query / notices / draft <- notices: a draft is told to all people, with the number that the ticket has
 GET /events/stream / query / notices / read <- notices: a read mark is told to the streams of its person alone
 GET /events/stream / limits <- stream: a user has ten streams at a time, an organization as many as the setting says
 PUT /tickets/:ticket_id/viewing <- viewing: viewing a ticket shows the others who have it open, by name, and who writes
