@@ -1,5 +1,6 @@
 /** The messages of a ticket, oldest first. Of a long conversation the last ones, and the others on demand. */
 import { Ellipsis, Paperclip } from 'lucide'
+import { Component } from 'preact'
 import { useRef, useState } from 'preact/hooks'
 import type { Attachment } from '../../../desk/attachments/model'
 import type { Message } from '../../../desk/messages/model'
@@ -42,7 +43,7 @@ export function Conversation(view: View & { ticket: TicketWithMessages }) {
         {part.shown.map((message, place) => (
           <li key={message.id}>
             {message.id === first_new && <p class="first-new">{t('message.new_from_here')}</p>}
-            <OneMessage
+            <Kept
               message={message}
               goes_on={isOfSame(part.shown[place - 1], message)}
               resend={() => resend(message)}
@@ -86,6 +87,17 @@ function isOfSame(before: Message | undefined, { sender }: Message): boolean {
 
 function kindOf({ is_internal, direction }: Message): string {
   return is_internal ? 'note' : (direction ?? 'note')
+}
+
+/** Most messages stay as they are when another one comes, or more are shown: of hundreds that takes no time. */
+class Kept extends Component<MessageProps> {
+  override shouldComponentUpdate({ message, goes_on }: MessageProps) {
+    return message !== this.props.message || goes_on !== this.props.goes_on
+  }
+
+  override render() {
+    return <OneMessage {...this.props} />
+  }
 }
 
 function OneMessage(props: MessageProps) {
