@@ -14,20 +14,28 @@ import { noteErasedIds } from './erasure-notes'
  * @param sources a condition on `message_quotes q`
  */
 export async function eraseQuotations(scope: Scope, sources: () => Fragment): Promise<Erased> {
-  const { sql, organization_id } = scope
   const erased: Erased = { messages: 0, attachments: 0 }
-  const rows = await sql<{ id: string; ticket_id: string }[]>`
+  const seen = new Set<string>()
+  for (;;) {
+    // A deletion hands pictures over: another message may have become the one that was found.
+    const quoting = (await findQuoting(scope, sources)).filter(({ id }) => !seen.has(id))
+    if (quoting.length === 0) return erased
+    for (const [ticket_id, some] of Map.groupBy(quoting, (row) => row.ticket_id)) {
+      const ids = some.map(({ id }) => id)
+      const { messages, attachments } = await inTransaction(scope, (inner) => eraseOn(inner, ticket_id, ids, sources))
+      erased.messages += messages
+      erased.attachments += attachments
+    }
+    for (const { id } of quoting) seen.add(id)
+  }
+}
+
+async function findQuoting({ sql, organization_id }: Scope, sources: () => Fragment) {
+  return sql<{ id: string; ticket_id: string }[]>`
     select distinct m.id, m.ticket_id from message_quotes q
     join messages m on m.organization_id = ${organization_id} and m.id = q.message_id
     where q.organization_id = ${organization_id} and (${sources()})
     order by m.id`
-  for (const [ticket_id, quoting] of Map.groupBy(rows, (row) => row.ticket_id)) {
-    const ids = quoting.map(({ id }) => id)
-    const { messages, attachments } = await inTransaction(scope, (inner) => eraseOn(inner, ticket_id, ids, sources))
-    erased.messages += messages
-    erased.attachments += attachments
-  }
-  return erased
 }
 
 /** @param ids messages of the ticket */

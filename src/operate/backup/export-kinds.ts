@@ -47,7 +47,7 @@ export const KINDS: Kind[] = [
   { name: 'views', meaning: 'saved filters, private ones too', read: byId(viewRows) },
   { name: 'labels', meaning: 'labels', read: pages(listLabels) },
   { name: 'tickets', meaning: 'tickets', read: pages(listTickets) },
-  { name: 'messages', meaning: 'messages and notes, with the ticket_id of each', read: messages },
+  { name: 'messages', meaning: 'messages and notes, with the ticket_id of each, and whom they quote', read: messages },
   { name: 'drafts', meaning: 'messages that are not sent yet', read: drafts },
   { name: 'macros', meaning: 'prepared answers', read: macros },
   { name: 'participants', meaning: 'people of a ticket besides its contact', read: byId(participantRows) },

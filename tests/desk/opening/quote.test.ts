@@ -12,7 +12,7 @@ import { api, type Client, createOrganization, expectError } from '../../support
 import { createProgram } from '../../support/api-keys'
 import { type StartedDesk, startDesk } from '../../support/desk'
 import { createContact, createMessage, createTicket, formOf, hearEvents, uploadFile } from '../../support/factories'
-import { someoneWaits } from '../../support/lock-waits'
+import { someoneWaits, statementsWaiting } from '../../support/lock-waits'
 import { drain, importMail, rawMail, readTicket } from '../../support/mail'
 import { withSettings } from '../../support/settings'
 import { fingerprint } from '../../support/world'
@@ -310,7 +310,7 @@ async function shownAgain(client: Client) {
   const copy_id = first.message.attachments[0]!.id
   const body = `<p>Again <img src="cid:${copy_id}"></p>`
   const again = await createMessage(client, first.ticket_id, { body, send_email: false })
-  return { contact, first, again, copy_id }
+  return { contact, quoted: id, first, again, copy_id }
 }
 
 const filesOf = async ({ scope, id }: { scope: StartedDesk['scope']; id: string }) =>
@@ -345,6 +345,29 @@ test('a picture that a customer sent to the ticket of another goes with that cus
   await agent.delete(`/tickets/${ticket.id}/messages/${sent.id}`)
   expect((await readTicket(agent, ticket.id)).messages).toMatchObject([{ attachments: [{ id: picture.id }] }])
   expect((await admin.post(`/contacts/${person.id}/erase`)).status).toBe(200)
+  expect(await filesOf(own)).toBe(0)
+})
+
+test('a copied picture that is handed over while its person is erased goes, too', async () => {
+  const own = await desk.createDesk()
+  const { agent, admin, scope } = own
+  const { quoted, first } = await shownAgain(agent)
+  // The person has no ticket, so that quotations are looked for once.
+  const contact = await createContact(agent)
+  await scope.sql`
+    update messages set direction = 'inbound', sender_email = ${contact.email}
+    where organization_id = ${own.id} and id = ${quoted}`
+  await scope.sql`update message_quotes set contact_id = null, sender_key = ${contact.email} where source_id = ${quoted}`
+  let all: Promise<{ status: number }[]> = Promise.resolve([])
+  // Somebody holds the ticket: the deletion waits for it first, then the erasure that has found the message.
+  await inTransaction(scope, async ({ sql, organization_id }) => {
+    await sql`select 1 from tickets where organization_id = ${organization_id} and id = ${first.ticket_id} for update`
+    const deleting = agent.delete(`/tickets/${first.ticket_id}/messages/${first.message.id}`)
+    await someoneWaits()
+    all = Promise.all([deleting, admin.post(`/contacts/${contact.id}/erase`)])
+    while ((await statementsWaiting(connection().sql)).length < 2) await Bun.sleep(5)
+  })
+  expect((await all).map(({ status }) => status)).toEqual([204, 200])
   expect(await filesOf(own)).toBe(0)
 })
 
