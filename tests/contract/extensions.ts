@@ -287,6 +287,22 @@ POST /macros/:macro_id/apply / all or nothing <- macros: applying > is all or no
 POST /macros/:macro_id/apply / tickets:write and messages:write <- macros: applying > needs tickets:write and messages:write of a key, a preview tickets:read
 Mailbox / field / smtp.auth <- token-sign-in: settings > show no secret, and neither do audit log and database
 Mailbox / field / signature <- macros: the signature of a mailbox > stands below public answers, in the email only, as text and HTML, and no other text does
+Mailbox / field / quote <- quoted-history: the setting of a mailbox > is last unless one is given, can be changed, and stands in the audit log
+Mailbox / field / quote / none for those of before <- quoted-history: the setting of a mailbox > is none for mailboxes of before
+GET /tickets/:ticket_id/recipients / quote <- quoted-history: the setting of a mailbox > is told beside the recipients
+Quoted history / the newest, of an email its reply_text <- quoted-history: below an answer > stands the newest earlier message, in the email only, of an email its new words
+Quoted history / whoever wrote it <- quoted-history: below an answer > stands what the team wrote when that is newer, in the name that the customer sees
+Quoted history / all, newest first; never notes <- quoted-history: below an answer > stand all of them when that is wanted, newest first, and never a note
+Quoted history / nothing to quote: no line <- quoted-history: below an answer > stands nothing when there is nothing to quote, and no line
+Quoted history / pictures not sent again <- quoted-history: below an answer > pictures are not sent again
+Quoted history / below the signature, German <- quoted-history: below an answer > stands below the signature, in German when the words are
+Quoted history / 20 messages <- quoted-history: below an answer > stand 20 messages at most
+Quoted history / 100,000 bytes, cut at a character and marked <- quoted-history: below an answer > stand 100,000 bytes at most, cut at a character and marked
+Drafts / quote <- quoted-history: a draft keeps its own choice until it is sent
+Quoted history / the same at each attempt <- quoted-history: each attempt > says the same, whatever was written, set or merged since
+Quoted history / deleted or erased meanwhile <- quoted-history: each attempt > leaves out who was erased meanwhile, and later answers never quote them
+Quoted history / cut by reply_text, threads <- quoted-answers: an answer to quoted words in %s > of %s threads and shows its new words alone
+Quoted history / comes back: own <- quoted-answers: our own email that comes back > is known with all that it quotes: %s
 Custom fields / of tickets, contacts and companies <- custom-fields: %s > have none at first, keep what they are given, and a PATCH merges
 Custom fields / filter <- custom-fields: %s > are found by a value as JSON writes it, or by one of a list, and by all filters together
 Custom fields / code / INVALID_CUSTOM <- custom-fields: %s > wrong ones are refused with their place, all at once, and change nothing

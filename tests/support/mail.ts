@@ -61,9 +61,9 @@ export function keepDraining(): AsyncDisposable {
   return { [Symbol.asyncDispose]: () => running.stop(5000) }
 }
 
-/** A mailbox, over HTTP. */
+/** A mailbox, over HTTP, whose email has the words of its message alone. */
 export async function createMailbox(client: Client, fields: Record<string, unknown> = {}) {
-  const answer = await client.post('/mailboxes', { address: `help.${newId()}@desk.example`, ...fields })
+  const answer = await client.post('/mailboxes', { address: `help.${newId()}@desk.example`, quote: 'none', ...fields })
   if (answer.status !== 201) throw new Error(`creating a mailbox answered ${answer.status} ${answer.text}`)
   return answer.body.data
 }

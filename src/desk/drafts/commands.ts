@@ -35,7 +35,7 @@ const MOST_NAMED = 100
  *   MESSAGE_NOT_FOUND, ATTACHMENT_NOT_FOUND; FORBIDDEN for a member who was removed meanwhile
  */
 export async function createDraft(scope: Scope, ticket_id: string, input: NewDraft): Promise<Draft> {
-  const { is_internal = false, cc = null, attachment_ids = [], unless_answered = true } = input
+  const { is_internal = false, cc = null, quote = null, attachment_ids = [], unless_answered = true } = input
   const author = requireAuthor(scope)
   const send_at = input.send_at == null ? null : readMoment(scope, input.send_at, is_internal)
   const text = await renderWritten(scope, input)
@@ -47,7 +47,7 @@ export async function createDraft(scope: Scope, ticket_id: string, input: NewDra
     const based_on = await findBasis(scope, ticket_id, input.based_on)
     const id = newId()
     const { uploads, ...placed } = await placeText(scope, { id, ticket_id }, text)
-    const said = { ...placed, is_internal, cc, based_on, send_at, unless_answered }
+    const said = { ...placed, is_internal, cc, quote, based_on, send_at, unless_answered }
     await insertRows(sql, 'drafts', [
       { organization_id, id, ticket_id, author_type: author.type, author_id: author.id, ...said },
     ])
@@ -90,7 +90,7 @@ export async function updateDraft(
     if (changes.send_at && person_id !== null) await keepMember(scope, person_id)
     const { row } = await lockDraft(scope, id, mayChange, if_match)
     if (kept !== undefined && kept !== row.body) return undefined
-    const { cc = row.cc } = changes
+    const { cc = row.cc, quote = row.quote } = changes
     const standing = standingAfter(scope, row, changes)
     if (takesPlace(row, standing)) await requirePlace(scope, row.ticket.id, standing)
     const based_on =
@@ -100,7 +100,7 @@ export async function updateDraft(
     const files = attachment_ids ?? row.attachments.map((attachment) => attachment.id)
     if (attachment_ids || text) await claimForDraft(scope, id, [...files, ...shown])
     const { author, written_by, ...others } = standing
-    const columns = { ...said, ...others, author_type: author.type, author_id: author.id, based_on }
+    const columns = { ...said, ...others, author_type: author.type, author_id: author.id, quote, based_on }
     await sql`
       update drafts set ${sql(columns)}, cc = ${cc}::text[],
         written_by = ${written_by && JSON.stringify(written_by)}::text::jsonb, updated_at = now()

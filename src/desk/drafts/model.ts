@@ -1,11 +1,11 @@
 import { Type } from '@sinclair/typebox'
-import { SEND_ERRORS } from '../../base/db/schema'
+import { QUOTES, SEND_ERRORS } from '../../base/db/schema'
 import { Instant, orNull, TicketCode, Uuid } from '../../base/shapes/answers'
 import { body, flag, IdInput, instantInput, nullable, oneOf, optional } from '../../base/shapes/fields'
 import { Paging, query, queryFlag, queryId } from '../../base/shapes/query'
 import { Attachment } from '../attachments/model'
 import { changesInput } from '../macros/model'
-import { Author, FORMAT_CHANGE, formatInput, Message, said, send_email, showsWords } from '../messages/model'
+import { Author, FORMAT_CHANGE, formatInput, Message, quote, said, send_email, showsWords } from '../messages/model'
 
 export const Draft = Type.Object({
   id: Uuid,
@@ -19,6 +19,7 @@ export const Draft = Type.Object({
   body_html: Message.properties.body_html,
   is_internal: Message.properties.is_internal,
   cc: orNull(Type.Array(Type.String()), { description: 'Null: the confirmed participants when it is sent' }),
+  quote: orNull(oneOf(QUOTES), { description: 'The earlier messages below its email; null: as the mailbox says then' }),
   attachments: Type.Array(Attachment, { description: 'In the order of their upload' }),
   based_on: orNull(Uuid, {
     description: 'The newest public message that its author has seen; null: the ticket had none',
@@ -62,6 +63,7 @@ const based_on = (description: string) => IdInput({ not_found: 'MESSAGE_NOT_FOUN
 export const NewDraft = body(
   {
     ...said,
+    quote,
     based_on: optional(based_on('The newest public message that you have seen. Default: the newest of the ticket')),
     ...later,
   },
@@ -76,6 +78,7 @@ export const DraftChanges = body(
     is_internal: said.is_internal,
     attachment_ids: said.attachment_ids,
     cc: optional(nullable(said.cc)),
+    quote: optional(nullable(quote)),
     based_on: optional(based_on('A public message that you have seen: the draft is stale no more if it is the newest')),
     ...later,
   },

@@ -6,7 +6,7 @@ import type { Format } from '../../base/html/formats'
 import type { Scope } from '../../base/scope'
 import { fromName } from '../templates/from-name'
 import { type Conversation, ownAddresses } from './conversation'
-import type { DraftRecipient } from './draft'
+import type { DraftRecipient, Quote } from './draft'
 import { mayUseAddress } from './mailbox-address'
 import type { Recipients } from './model'
 
@@ -34,7 +34,7 @@ export async function getRecipients(scope: Scope, ticket_id: string): Promise<Re
       .filter(({ kind }) => kind === wanted)
       .map(({ name, email, left_out }) => ({ name, email, ...(left_out && { left_out }) }))
   const from = mailbox ? { name: fromName(mailbox, scope.actor.name ?? ''), email: mailbox.address } : null
-  return { from, to: ofKind('to'), cc: ofKind('cc') }
+  return { from, to: ofKind('to'), cc: ofKind('cc'), quote: mailbox?.quote ?? 'none' }
 }
 
 /**
@@ -70,6 +70,7 @@ type Mailbox = {
   address: string
   signature: string | null
   signature_format: Format | null
+  quote: Quote
   from_name: string | null
   mailbox_name: string | null
   organization_name: string
@@ -87,7 +88,7 @@ type Reachable = {
  */
 export async function findMailbox({ sql, organization_id }: Scope, { id, mailbox_id, contact_id }: Answered) {
   const [mailbox] = await sql<(Mailbox & Reachable)[]>`
-    select id, address, signature, signature_format,
+    select id, address, signature, signature_format, quote,
       from_name, name as mailbox_name, (
         select o.name from organizations o where o.id = ${organization_id}
       ) as organization_name, array(

@@ -161,7 +161,7 @@ async function draftReply(
   given: Text,
 ): Promise<MessageDraft> {
   const { actor } = scope
-  const { is_internal = false, send_email, attachment_ids = [], cc, drafted_by, begins_ticket, quoted } = input
+  const { is_internal = false, send_email, attachment_ids = [], cc, quote, drafted_by, begins_ticket, quoted } = input
   const id = nextMessageId(conversation)
   const { format, text } = given
   const on_ticket = { ...given, ticket_id: conversation.id, source: 'team' as const }
@@ -180,7 +180,8 @@ async function draftReply(
     sender_email: actor.email ?? (await findMailboxAddress(scope, conversation)),
   }
   if (is_internal) return { ...draft, direction: null }
-  const plan = send_email === false ? undefined : await planEmail(scope, conversation, cc)
+  const plan =
+    send_email === false ? undefined : await planEmail(scope, conversation, cc, begins_ticket ? 'none' : quote)
   if (!plan) {
     if (send_email) throw fieldError('EMAIL_SEND_FAILED', '/send_email', whyImpossible(conversation))
     return { ...draft, direction: 'outbound', cc }

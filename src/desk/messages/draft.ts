@@ -1,3 +1,4 @@
+import type { QUOTES } from '../../base/db/schema'
 import type { Format } from '../../base/html/formats'
 import type { Message } from './model'
 
@@ -50,10 +51,21 @@ export type MessageDraft = {
 /** A message that is to be written. It has its id already, so that other statements can name it. */
 export type DraftWithId = MessageDraft & { id: string }
 
+/** Messages that an email quotes. */
+export const MOST_QUOTED = 20
+
+/** The earlier messages that an email quotes. */
+export type Quote = (typeof QUOTES)[number]
+
 /**
  * The email of a message: the mailbox that sends it, its recipients in the order of the header, and what stands below
- * the message.
+ * the message. What is quoted is fixed now, so that each attempt quotes the same: a merge brings in messages of others.
  */
-export type DraftEmail = { mailbox_id: string; recipients: DraftRecipient[]; signature_html: string | null }
+export type DraftEmail = {
+  mailbox_id: string
+  recipients: DraftRecipient[]
+  signature_html: string | null
+  quoted_ids: string[]
+}
 
 export type DraftRecipient = { kind: 'to' | 'cc'; name: string | null; email: string }

@@ -47,6 +47,7 @@ export async function insertMessages(
         begins_ticket,
       },
       signature_html: email?.signature_html,
+      quoted_ids: email?.quoted_ids,
       mailbox_id: email?.mailbox_id,
       email_status: email ? 'queued' : 'none',
     }

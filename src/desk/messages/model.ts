@@ -5,6 +5,7 @@ import {
   EMAIL_STATUSES,
   MESSAGE_CHANNELS,
   MESSAGE_DIRECTIONS,
+  QUOTES,
   RECIPIENT_KINDS,
   RECIPIENT_STATUSES,
   TEXT_FORMATS,
@@ -108,6 +109,7 @@ export const Recipients = Type.Object({
     ]),
     { description: 'The confirmed participants' },
   ),
+  quote: oneOf(QUOTES, { description: 'The earlier messages that would stand below it: as the mailbox says' }),
 })
 export type Recipients = typeof Recipients.static
 
@@ -174,6 +176,14 @@ export const showsWords = (said_format?: Format) => (given: Record<string, unkno
 
 export const send_email = optional(flag({ description: 'Default true for public messages' }))
 
+/** The earlier messages that the email of a public message shows below it. */
+export const quote = optional(
+  oneOf(QUOTES, {
+    description:
+      'Below the email: the newest earlier public message (`last`) or all, newest first. Default: as its mailbox says',
+  }),
+)
+
 const after = optional(
   nullable(
     IdInput({
@@ -193,6 +203,7 @@ export const NewMessage = body(
     send_email,
     attachment_ids: said.attachment_ids,
     cc: said.cc,
+    quote,
     after,
   },
   { whole: showsWords() },

@@ -5,6 +5,7 @@ import { unsignedUrl } from '../../base/attachment-url'
 import type { Format } from '../../base/html/formats'
 import { attachmentAt, placeSafeImages } from '../../base/html/image-addresses'
 import { escapeHtml, safeHtmlToText } from '../../base/html/text'
+import type { Language } from '../../base/language'
 
 /** A message that is quoted. */
 export type Quotable = {
@@ -24,16 +25,16 @@ export type Quotation = { body: string; body_html: string; text: string }
 /**
  * Quotes a message below a text of a form. The HTML beside a plain text shows what the message looked like, too.
  * @param copyOf gives the copy of an attachment
+ * @param language of the line above it
  */
 export function quotationOf(
   message: Quotable,
   format: Format,
   copyOf: (attachment_id: string) => string | undefined,
+  language: Language = 'english',
 ): Quotation {
-  const { body, body_html, is_mail, sender_name, sender_email, created_at } = message
-  const at = new Date(created_at).toISOString().slice(0, 16).replace('T', ' ')
-  const writer = sender_email === null ? sender_name : `${sender_name} <${sender_email}>`
-  const line = `On ${at} UTC, ${writer} wrote:`
+  const { body, body_html, is_mail } = message
+  const line = announcement(message, language)
   const words = message.format === 'text' || is_mail ? body : safeHtmlToText(body_html)
   const quoted = words.trimEnd().replace(/\r\n?/g, '\n').replace(/^/gm, '> ')
   const text = `\n\n${line}\n${quoted}`
@@ -49,6 +50,18 @@ export function quotationOf(
     body_html: place((id) => ({ 'data-src': unsignedUrl(id) })),
     text,
   }
+}
+
+/** Matches the line above a quotation. */
+export const ANNOUNCEMENT =
+  /^(?:On \d{4}-\d\d-\d\d \d\d:\d\d UTC, .+ wrote|Am \d\d\.\d\d\.\d{4} um \d\d:\d\d UTC schrieb .+):$/
+
+function announcement({ sender_name, sender_email, created_at }: Quotable, language: Language): string {
+  const writer = (sender_email === null ? sender_name : `${sender_name} <${sender_email}>`).replace(/\s+/g, ' ')
+  const [date = '', time = ''] = new Date(created_at).toISOString().slice(0, 16).split('T')
+  return language === 'german'
+    ? `Am ${date.split('-').reverse().join('.')} um ${time} UTC schrieb ${writer}:`
+    : `On ${date} ${time} UTC, ${writer} wrote:`
 }
 
 /** The stored text of a message. */

@@ -5,6 +5,7 @@
 import { gathered } from '../../base/flow/gather'
 import type { Scope } from '../../base/scope'
 import { readMessageId, readReplyTag } from '../../desk/messages/anchors'
+import { withoutHistory } from '../../desk/quotations/history'
 import { findLiveTokens } from '../letters/live-links'
 import { isCopyInWorker } from '../parse/lanes'
 import { tokensIn } from '../parse/parse'
@@ -93,8 +94,12 @@ async function isOneOf({ sql, organization_id }: Scope, mail: InboundMail, sent:
     select body_html || coalesce('<br>' || signature_html, '') as body_html from messages
     where organization_id = ${organization_id} and id = any(${compared.map(({ id }) => id)}::uuid[])`
   const may_have_more = headers.list !== null || is_from_mailbox
-  const texts = { text: content.text, may_have_more, sent: rows.map(({ body_html }) => body_html) }
-  return isCopyInWorker(texts, organization_id)
+  const texts = { may_have_more, sent: rows.map(({ body_html }) => body_html) }
+  // The messages that it quoted may be deleted or erased by now.
+  for (const text of new Set([content.text, withoutHistory(content.text)])) {
+    if (await isCopyInWorker({ ...texts, text }, organization_id)) return true
+  }
+  return false
 }
 
 /**

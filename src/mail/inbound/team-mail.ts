@@ -181,11 +181,12 @@ async function draftAnswer(
   if (!plan || recipients.length === 0) {
     return { ...draft, email_message_id: headers.message_id, references: ancestorsOf(mail) }
   }
+  const { domain, ...outgoing } = plan
   return {
     ...draft,
     cc: recipients.filter(({ kind }) => kind === 'cc').map(({ email }) => email),
-    email_message_id: newMessageId(id, plan.domain),
+    email_message_id: newMessageId(id, domain),
     references: [...own_id, ...ancestorsOf(mail)],
-    email: { mailbox_id: plan.mailbox_id, recipients, signature_html: plan.signature_html },
+    email: { ...outgoing, recipients },
   }
 }

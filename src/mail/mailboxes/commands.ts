@@ -24,7 +24,17 @@ import { checkSmtp, smtpColumns } from './smtp-columns'
 
 /** Creates a mailbox; the first one of an organization is its default. @throws EMAIL_ALREADY_EXISTS (`claimAddress`) */
 export async function createMailbox(scope: Scope, input: NewMailbox): Promise<Mailbox> {
-  const { smtp, dkim, is_default = false, name, from_name, signature, signature_format, ...fields } = input
+  const {
+    smtp,
+    dkim,
+    is_default = false,
+    name,
+    from_name,
+    signature,
+    signature_format,
+    quote = 'last',
+    ...fields
+  } = input
   const id = newId()
   const signing = dkimColumns(scope, id, dkim, await madeKey(dkim))
   await checkSmtp(smtp)
@@ -41,6 +51,7 @@ export async function createMailbox(scope: Scope, input: NewMailbox): Promise<Ma
         name: name || null,
         from_name: from_name || null,
         ...signatureColumns(signature ?? null, signature_format),
+        quote,
         organization_id,
         id,
         ...server,

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { isOneLine } from '../../base/address/characters'
 import { toDomain } from '../../base/address/domains'
 import { isEmailAddress } from '../../base/address/email'
-import { INLET_PROVIDERS, OAUTH_GRANTS, SMTP_SECURITIES, TEXT_FORMATS } from '../../base/db/schema'
+import { INLET_PROVIDERS, OAUTH_GRANTS, QUOTES, SMTP_SECURITIES, TEXT_FORMATS } from '../../base/db/schema'
 import { checkUrl } from '../../base/net/destination'
 import { Instant, orNull, Uuid } from '../../base/shapes/answers'
 import { body, flag, nullable, oneOf, optional, text } from '../../base/shapes/fields'
@@ -158,6 +158,7 @@ export const Mailbox = Type.Object({
   verp: Type.Boolean({ description: 'Whether the envelope sender names the message' }),
   signature: orNull(Type.String({ description: 'Below public answers, in the email only; with variables' })),
   signature_format: orNull(oneOf(TEXT_FORMATS), { description: 'Null without a signature' }),
+  quote: oneOf(QUOTES, { description: 'Earlier public messages below that: the newest, or all, newest first' }),
   domain_verified: Type.Boolean({
     description:
       'Whether the domain of the address is verified as yours (`POST /domains`), and no other mailbox has the address. ' +
@@ -200,6 +201,7 @@ export const NewMailbox = body({
   verp: optional(verp),
   signature: optional(signature),
   signature_format: formatInput(),
+  quote: optional(oneOf(QUOTES, { description: 'Default `last`' })),
 })
 export type NewMailbox = typeof NewMailbox.static
 
@@ -227,6 +229,7 @@ export const MailboxChanges = body({
   verp: optional(verp),
   signature: optional(nullable(signature)),
   signature_format: formatInput(FORMAT_CHANGE),
+  quote: optional(oneOf(QUOTES)),
 })
 export type MailboxChanges = typeof MailboxChanges.static
 

@@ -12,6 +12,7 @@ import { type Scan, waitsForScan } from '../../desk/attachments/scan'
 import { storage } from '../../desk/attachments/storage'
 import { bounceAddress, replyAddress } from '../../desk/messages/anchors'
 import { mayUseAddress } from '../../desk/messages/mailbox-address'
+import { readHistory } from '../../desk/quotations/read-history'
 import { fromName } from '../../desk/templates/from-name'
 import type { CustomerReply, DkimSigner, MailAttachment } from './compose'
 import type { MailboxSmtp } from './settings'
@@ -25,6 +26,7 @@ export type Email = {
   format: Format | null
   body_html: string
   signature_html: string | null
+  quoted_ids: string[] | null
   email_message_id: string
   begins_ticket: boolean
   organization_name: string
@@ -56,8 +58,8 @@ export type MailRecipient = {
 /** Reads the email of a job; undefined when the message or its ticket is gone, or was not to be sent. */
 export async function readEmail({ sql, organization_id }: Scope, job: OutboxJob): Promise<Email | undefined> {
   const [email] = await sql<Email[]>`
-    select t.id as ticket_id, t.code, t.subject, m.body, m.format, m.body_html, m.signature_html, m.email_message_id, m.begins_ticket,
-      o.name as organization_name, b.id as mailbox_id, b.address, b.name as mailbox_name, b.from_name, m.sender_name,
+    select t.id as ticket_id, t.code, t.subject, m.body, m.format, m.body_html, m.signature_html, m.quoted_ids,
+      m.email_message_id, m.begins_ticket, o.name as organization_name, b.id as mailbox_id, b.address, b.name as mailbox_name, b.from_name, m.sender_name,
       b.active and b.may_use_address as active, b.plus_addressing, b.verp,
       case when b.smtp_host is not null then json_build_object(
         'host', b.smtp_host, 'port', b.smtp_port, 'security', b.smtp_security, 'username', b.smtp_username,
@@ -106,9 +108,11 @@ export async function replyOf(
   address: string,
   recipients: MailRecipient[],
 ): Promise<CustomerReply> {
-  const [conversation, files, { text }] = await Promise.all([
+  const shownAs = (writer: string) => ({ sender_name: fromName(email, writer), sender_email: address })
+  const [conversation, files, history, { text }] = await Promise.all([
     email.begins_ticket ? [] : readConversation(scope, email.ticket_id, id),
     readFiles(scope, id),
+    readHistory(scope, email.quoted_ids ?? [], shownAs),
     render(email.body, formOfRow(email), scope.organization_id),
   ])
   const ofKind = (kind: MailRecipient['kind']) =>
@@ -133,8 +137,8 @@ export async function replyOf(
     message_id: email.email_message_id,
     in_reply_to: conversation.at(-1),
     references: conversation,
-    text: signature ? `${text}\n\n${safeHtmlToText(signature)}` : text,
-    html: signature ? `${html}<br><div>${signature}</div>` : html,
+    text: [text, signature && safeHtmlToText(signature), history?.text].filter(Boolean).join('\n\n'),
+    html: [html, signature && `<br><div>${signature}</div>`, history?.html].join(''),
     attachments: files
       .filter(({ id, is_own }) => is_own || shown.has(id))
       .map((file) => ({

@@ -51,6 +51,7 @@ test('a draft shows its ticket, author, text, files and what it is based on, and
     body_html: '<b>Hi</b>',
     is_internal: false,
     cc: fields.cc,
+    quote: null,
     attachments: [{ ...file, url: expect.any(String) }],
     based_on: seen.id,
     stale: false,

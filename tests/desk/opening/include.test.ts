@@ -90,7 +90,7 @@ test('a ticket without contact and company has null and no other tickets', async
     contact: null,
     company: null,
     other_tickets: [],
-    recipients: { from: null, to: [], cc: [] },
+    recipients: { from: null, to: [], cc: [], quote: 'none' },
   })
 })
 

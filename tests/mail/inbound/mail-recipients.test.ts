@@ -75,6 +75,7 @@ test('the recipients that the API tells are those of the next email, with the ma
     from: { name: 'Help', email: desk.address },
     to: [{ name: expect.any(String), email: kim }],
     cc: [{ name: null, email: cc[0] }],
+    quote: 'none',
   })
   const { email_recipients } = await createMessage(desk.agent, ticket_id)
   expect(email_recipients).toEqual([
@@ -91,6 +92,7 @@ test('the recipients are nobody where no email would be sent', async () => {
     from: null,
     to: [],
     cc: [],
+    quote: 'none',
   })
 })
 

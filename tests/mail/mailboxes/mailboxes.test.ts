@@ -33,6 +33,7 @@ describe('creating', () => {
       verp: true,
       signature: null,
       signature_format: null,
+      quote: 'last',
       from_name: null,
       inlet: null,
       domain_verified: false,

@@ -8,6 +8,7 @@ import {
   DOMAIN_VERIFIERS,
   INLET_PROVIDERS,
   OAUTH_GRANTS,
+  QUOTES,
   SENDER_RULE_ACTIONS,
   SMTP_SECURITIES,
   TEXT_FORMATS,
@@ -47,6 +48,8 @@ export const mailboxes = referenceTable(
     signature: text(),
     /** Null without one, and in rows that a release without formats wrote. */
     signature_format: text({ enum: TEXT_FORMATS }),
+    /** The API gives new ones `last`: a release without quotations makes them without. */
+    quote: text({ enum: QUOTES }).notNull().default('none'),
     created_at: createdAt(),
     updated_at: updatedAt(),
   },

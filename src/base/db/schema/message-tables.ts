@@ -1,8 +1,7 @@
-/** Tables of messages, drafts, macros and files. */
+/** Tables of messages, drafts and files. */
 import { sql } from 'drizzle-orm'
-import { bigint, boolean, check, index, integer, jsonb, primaryKey, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core'
+import { bigint, boolean, check, index, integer, jsonb, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
 import { createdAt, instant, updatedAt } from '../columns'
-import { root } from './organization-tables'
 import { distributedTable, isOneOf, isStorageKey, localTable, moved, reference, tenant } from './table-parts'
 import { tickets } from './ticket-tables'
 import {
@@ -10,6 +9,7 @@ import {
   EMAIL_STATUSES,
   MESSAGE_CHANNELS,
   MESSAGE_DIRECTIONS,
+  QUOTES,
   RECIPIENT_KINDS,
   RECIPIENT_STATUSES,
   SCANS,
@@ -58,6 +58,8 @@ export const messages = distributedTable(
     email_tries: jsonb().$type<{ at: string; response: string | null }[]>(),
     /** The mailbox's signature as its email has it, sanitized. */
     signature_html: text(),
+    /** The earlier messages that its email quotes below that, newest first; one more than it may quote says so. */
+    quoted_ids: uuid().array(),
     /** The member who wrote it. Null for other writers, and in rows that are older than the column. */
     author_id: uuid(),
     /** The team began the ticket with it: its email answers nothing. */
@@ -104,6 +106,8 @@ export const drafts = distributedTable(
     is_internal: boolean().notNull(),
     /** Null: the confirmed participants when it is sent. */
     cc: text().array(),
+    /** Null: as the mailbox says when it is sent. */
+    quote: text({ enum: QUOTES }),
     /** The newest public message that its author has seen. It may be deleted since. */
     based_on: uuid(),
     /** The author before, with the name at that time: an API key, or a member who left. */
@@ -126,27 +130,6 @@ export const drafts = distributedTable(
     reference('drafts_ticket', [table.organization_id, table.ticket_id], tickets, 'cascade'),
     check('drafts_author_type', isOneOf(table.author_type, AUTHOR_TYPES)),
     check('drafts_send_error', isOneOf(table.send_error, SEND_ERRORS)),
-  ],
-)
-
-/** Prepared answers with changes of the ticket. */
-export const macros = distributedTable(
-  'macros',
-  {
-    ...root(),
-    name: text().notNull(),
-    /** With variables (`desk/templates/variables.ts`). */
-    body: text(),
-    /** Null without a body, and in rows that a release without formats wrote. */
-    format: text({ enum: TEXT_FORMATS }),
-    is_internal: boolean().notNull().default(false),
-    changes: jsonb().$type<Record<string, unknown>>().notNull().default({}),
-    created_at: createdAt(),
-    updated_at: updatedAt(),
-  },
-  (table) => [
-    primaryKey({ columns: [table.organization_id, table.id] }),
-    uniqueIndex('macros_name').on(table.organization_id, sql`lower(${table.name})`),
   ],
 )
 

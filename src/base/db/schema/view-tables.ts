@@ -1,10 +1,11 @@
-/** Tables of how people look at tickets. */
+/** Tables of what people keep to look at tickets and to answer them. */
 import { sql } from 'drizzle-orm'
-import { boolean, check, foreignKey, index, jsonb, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
+import { boolean, check, foreignKey, index, jsonb, primaryKey, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core'
 import { createdAt, updatedAt } from '../columns'
 import { memberships } from './member-tables'
 import { root } from './organization-tables'
 import { distributedTable } from './table-parts'
+import { TEXT_FORMATS } from './word-lists'
 
 /** Saved filters of the ticket list. */
 export const views = distributedTable(
@@ -30,5 +31,26 @@ export const views = distributedTable(
       foreignColumns: [memberships.organization_id, memberships.user_id],
     }),
     check('views_private_is_owned', sql`${table.shared} or ${table.owner_id} is not null`),
+  ],
+)
+
+/** Prepared answers with changes of the ticket. */
+export const macros = distributedTable(
+  'macros',
+  {
+    ...root(),
+    name: text().notNull(),
+    /** With variables (`desk/templates/variables.ts`). */
+    body: text(),
+    /** Null without a body, and in rows that a release without formats wrote. */
+    format: text({ enum: TEXT_FORMATS }),
+    is_internal: boolean().notNull().default(false),
+    changes: jsonb().$type<Record<string, unknown>>().notNull().default({}),
+    created_at: createdAt(),
+    updated_at: updatedAt(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.id] }),
+    uniqueIndex('macros_name').on(table.organization_id, sql`lower(${table.name})`),
   ],
 )

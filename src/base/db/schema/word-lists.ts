@@ -28,6 +28,8 @@ export const CONTACT_TOKEN_SCOPES = ['own', 'company'] as const
 export const EMAIL_STATUSES = ['none', 'queued', 'sent', 'failed', 'bounced'] as const
 export const RECIPIENT_STATUSES = ['queued', 'sent', 'failed', 'bounced'] as const
 export const RECIPIENT_KINDS = ['to', 'cc'] as const
+/** Earlier messages that stand below an answer in its email. */
+export const QUOTES = ['none', 'last', 'all'] as const
 export const SMTP_SECURITIES = ['none', 'starttls', 'tls'] as const
 export const RETENTION_STATUSES = ['resolved', 'closed'] as const
 export const RETENTION_ACTIONS = ['erase', 'delete'] as const
