@@ -47,6 +47,28 @@ describe.skipIf(whyNoConsole() !== undefined)('the composer', () => {
     expect(desk.sink.messages.at(-1)!.to.sort()).toEqual(['carla@customer.example', 'eve@customer.example'])
   })
 
+  test('shows what is quoted below an answer, and what is chosen leaves and stays chosen', async () => {
+    const subject = await desk.mail('To be quoted', 'It smokes a lot.')
+    await openTicket(page, subject)
+    const choice = page.getByLabel('Quoted below')
+    expect(await choice.inputValue()).toBe('last')
+    await page.getByText('Show the quoted message', { exact: true }).click()
+    await page.locator('.quoted blockquote', { hasText: 'It smokes a lot.' }).waitFor()
+    await area().fill('Do not quote')
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type('Quote nothing below')
+    await page.keyboard.press('Enter')
+    await until('nothing is quoted', async () => (await page.locator('.quoted blockquote').count()) === 0)
+    await page.getByText('Saved as a draft').waitFor()
+    await page.reload()
+    await openTicket(page, subject)
+    await until('it stays chosen', async () => (await choice.inputValue()) === 'none')
+    await button('Send').click()
+    await sendNow(page)
+    await until('it has left', () => desk.sink.messages.some(({ raw }) => raw.includes('Do not quote')))
+    expect(String(desk.sink.messages.at(-1)!.raw)).not.toContain('It smokes a lot.')
+  })
+
   test('an answer takes a ticket of nobody, waits as the person usually does, and comes back with the cursor', async () => {
     const subject = await desk.mail('Mine from now on')
     await openTicket(page, subject)

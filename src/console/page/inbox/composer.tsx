@@ -14,6 +14,7 @@ import { DraftState, Offers, useDrafts } from './drafts'
 import type { TextHandle } from './editing'
 import { takeBack } from './held-back'
 import { ChosenMacro, useMacro } from './macros'
+import { Quoted } from './quoted'
 import { Recipients } from './recipients'
 import { statusOf, useSendDefault, WAYS, type Way } from './send-default'
 import { missedOf, reopened, useSend, WhatCame } from './sending'
@@ -117,6 +118,7 @@ export function Composer(props: ComposerProps) {
           tools={<AttachButton upload={upload} is_off={is_locked} />}
         />
         <Files writing={writing} messages={ticket.messages} is_off={is_locked} />
+        {!is_note && <Quoted {...props} writing={writing} is_off={is_locked} />}
         <ChosenMacro {...macro} api={api} is_off={upload.is_busy || is_locked} />
         {composer.fault && (
           <p class="fault" role="alert">

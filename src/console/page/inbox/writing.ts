@@ -107,12 +107,12 @@ export class Writing {
 
   /** Goes on with a draft, instead of what is here. */
   use(draft: Draft, messages: Message[], etag: string | null = null): void {
-    const { format, attachments, cc, based_on } = draft
+    const { format, attachments, cc, quote, based_on } = draft
     const seen = messages.filter(({ id, is_internal, created_at }) =>
       is_internal ? created_at <= draft.updated_at : id <= (based_on ?? ''),
     )
     const kept = keptOf(draft, etag)
-    const written = { text: shownText(draft), format, files: attachments, cc, kept }
+    const written = { text: shownText(draft), format, files: attachments, cc, quote, kept }
     this.#become({ ...seenOf(seen), based_on: based_on ?? undefined, ...written })
   }
 
@@ -234,11 +234,15 @@ export class Writing {
   }
 
   async #saveOnce(): Promise<void> {
-    const { kept, based_on, files, cc } = this.cell.value
+    const { kept, based_on, files, cc, quote } = this.cell.value
     const { body, format } = saidWords(this.cell.value)
     const attachment_ids = files.map(({ id }) => id)
     const copies = cc ? { cc } : kept && kept.cc !== EVERYBODY && { cc }
-    const said = { body, format, attachment_ids, ...copies, ...(based_on && !this.is_internal && { based_on }) }
+    const said = {
+      ...{ body, format, attachment_ids, ...copies },
+      ...((quote || kept?.quote) && { quote }),
+      ...(based_on && !this.is_internal && { based_on }),
+    }
     if (kept && body === '' && kept.author.type === 'api_key') return this.#set({ kept: undefined })
     if (kept && kept.etag === null) return this.#meet(kept.id)
     const headers = { 'if-match': kept?.etag ?? '' }

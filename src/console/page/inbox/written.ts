@@ -4,7 +4,7 @@ import type { Draft } from '../../../desk/drafts/model'
 import type { Message } from '../../../desk/messages/model'
 import { t } from '../words/catalogue'
 
-type Said = { body: string; format: Draft['format']; files: string; cc: string }
+type Said = Pick<Draft, 'body' | 'format' | 'quote'> & { files: string; cc: string }
 
 /** A draft that the service has: what was read or written last. */
 type Kept = Said & Pick<Draft, 'id' | 'author' | 'based_on'> & { etag: string | null }
@@ -17,6 +17,8 @@ export type Written = {
   files: Attachment[]
   /** Addresses that get a copy; null: the confirmed participants. */
   cc: string[] | null
+  /** The earlier messages below it; null: as the mailbox says. */
+  quote: Draft['quote']
   /** Messages that were there when it was begun, and those that came later and were shown. */
   seen: string[]
   /** The newest public one of them. */
@@ -32,7 +34,7 @@ export type Written = {
   fault?: string
 }
 
-export const EMPTY: Written = { text: '', format: 'text', files: [], cc: null, seen: [] }
+export const EMPTY: Written = { text: '', format: 'text', files: [], cc: null, quote: null, seen: [] }
 /** The confirmed participants get a copy. */
 export const EVERYBODY = 'participants'
 
@@ -66,17 +68,20 @@ function copiesOf(cc: string[] | null): string {
 
 /** Tells if both say the same. */
 export function isSame(one: Said, other: Said): boolean {
-  return one.body === other.body && one.format === other.format && one.files === other.files && one.cc === other.cc
+  const facts = ['body', 'format', 'files', 'cc', 'quote'] as const
+  return facts.every((fact) => one[fact] === other[fact])
 }
 
 /** The text here, to compare it. */
 export function saidIn(written: Written): Said {
-  return { ...saidWords(written), files: namesOf(written.files), cc: copiesOf(written.cc) }
+  const { files, cc, quote } = written
+  return { ...saidWords(written), files: namesOf(files), cc: copiesOf(cc), quote }
 }
 
 /** The text that the service has, to compare it. @param etag its tag; null when it is not known */
-export function keptOf({ id, author, body, format, based_on, attachments, cc }: Draft, etag: string | null): Kept {
-  return { id, author, body, format, based_on, files: namesOf(attachments), cc: copiesOf(cc), etag }
+export function keptOf(draft: Draft, etag: string | null): Kept {
+  const { id, author, body, format, based_on, attachments, cc, quote } = draft
+  return { id, author, body, format, based_on, files: namesOf(attachments), cc: copiesOf(cc), quote, etag }
 }
 
 /** The messages that the writer has seen once these were shown. */

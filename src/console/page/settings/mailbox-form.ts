@@ -153,16 +153,23 @@ function signatureSpecs(): Spec[] {
       rows: 4,
     },
     formatSpec('signature_format'),
+    {
+      kind: 'choice',
+      name: 'quote',
+      label: t('mailbox.quote'),
+      hint: t('mailbox.quote_hint'),
+      options: (['last', 'all', 'none'] as const).map((value) => ({ value, text: t(`quote.${value}`) })),
+    },
   ]
 }
 
 /** The values that the form begins with. */
 export function mailboxValue(one: Mailbox | undefined): Body {
-  if (!one)
-    return { active: true, plus_addressing: true, smtp: { port: 587, security: 'starttls' }, sign_in: 'password' }
+  const server = { port: 587, security: 'starttls' }
+  if (!one) return { active: true, plus_addressing: true, smtp: server, sign_in: 'password', quote: 'last' }
   const { smtp } = one
   const sign_in = smtp?.auth ? 'oauth2' : smtp && smtp.username === null ? 'nothing' : 'password'
-  return { ...one, smtp: smtp ?? { port: 587, security: 'starttls' }, sign_in }
+  return { ...one, smtp: smtp ?? server, sign_in }
 }
 
 /** The body that the form becomes: without a host the mailbox only receives, without a domain nothing is signed. */

@@ -116,6 +116,8 @@ export const mailEnglish = {
   'mailbox.test_what': 'Test {address}',
   'mailbox.security_tls': 'TLS',
   'mailbox.user': 'User',
+  'mailbox.quote': 'Earlier messages below answers',
+  'mailbox.quote_hint': 'In the email only; whoever gets a copy reads them, too. The composer takes another choice',
   'mailbox.verp': 'Name the message in the envelope sender (VERP)',
   'mailbox.verp_hint': 'Reports of any form then find their message. The server must take such a sender.',
   'mailbox.waiting': { one: '1 email waits', other: '{count} emails wait' },

@@ -123,6 +123,9 @@ export const mailGerman: Translated<typeof mailEnglish> = {
   'mailbox.test_what': '{address} prüfen',
   'mailbox.security_tls': 'TLS',
   'mailbox.user': 'Benutzer',
+  'mailbox.quote': 'Frühere Nachrichten unter Antworten',
+  'mailbox.quote_hint':
+    'Nur in der E-Mail; wer eine Kopie bekommt, liest sie mit. Beim Schreiben lässt sich anders wählen',
   'mailbox.verp': 'Die Nachricht im Absender des Umschlags nennen (VERP)',
   'mailbox.verp_hint':
     'Berichte jeder Form finden dann ihre Nachricht. Der Server muss einen solchen Absender annehmen.',

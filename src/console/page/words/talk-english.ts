@@ -141,6 +141,15 @@ export const talkEnglish = {
   'later.EMAIL_SEND_FAILED': 'This did not leave as planned: there is no mailbox that can send, or no contact.',
   'later.ATTACHMENT_INFECTED': 'This did not leave as planned: a virus was found in a file.',
 
+  'quote.below': 'Quoted below',
+  'quote.none': 'nothing',
+  'quote.last': 'the last message',
+  'quote.all': 'the whole conversation',
+  'quote.act_none': 'Quote nothing below the answer',
+  'quote.act_last': 'Quote the last message below the answer',
+  'quote.act_all': 'Quote the whole conversation below the answer',
+  'quote.show': { one: 'Show the quoted message', other: 'Show the {count} quoted messages' },
+
   'draft.of': 'Draft of {name}',
   'draft.prepared': '{name} has prepared an answer',
   'draft.prepared_note': '{name} has prepared a note',

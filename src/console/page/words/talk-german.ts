@@ -149,6 +149,15 @@ export const talkGerman: Translated<typeof talkEnglish> = {
     'Dies ging nicht wie geplant hinaus: Kein Postfach kann senden, oder es gibt keinen Kontakt.',
   'later.ATTACHMENT_INFECTED': 'Dies ging nicht wie geplant hinaus: In einer Datei wurde ein Virus gefunden.',
 
+  'quote.below': 'Darunter zitiert',
+  'quote.none': 'nichts',
+  'quote.last': 'die letzte Nachricht',
+  'quote.all': 'der ganze Verlauf',
+  'quote.act_none': 'Unter der Antwort nichts zitieren',
+  'quote.act_last': 'Unter der Antwort die letzte Nachricht zitieren',
+  'quote.act_all': 'Unter der Antwort den ganzen Verlauf zitieren',
+  'quote.show': { one: 'Zitierte Nachricht zeigen', other: '{count} zitierte Nachrichten zeigen' },
+
   'draft.of': 'Entwurf von {name}',
   'draft.prepared': '{name} hat eine Antwort vorbereitet',
   'draft.prepared_note': '{name} hat eine Notiz vorbereitet',
