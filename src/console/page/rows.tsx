@@ -20,7 +20,7 @@ export function Table<T extends { id: string | null }>({ adding = [], ...table }
   return (
     <>
       {adding.length > 0 && (
-        <p class="adding">
+        <p class="adding buttons">
           {adding.map(({ text, begin }, place) => (
             <Button key={text} kind={place === 0 ? 'main' : 'quiet'} text={text} onClick={begin} />
           ))}

@@ -59,7 +59,7 @@ export const settingsGerman: Translated<typeof settingsEnglish> = {
   'imports.updated': 'Geändert',
   'key.active': 'aktiv',
   'key.add': 'Schlüssel anlegen',
-  'key.add_drafting': 'Für ein Programm, das Entwürfe schreibt',
+  'key.add_drafting': 'Für Entwürfe von Programmen',
   'key.begins': 'Beginnt mit',
   'key.filter': 'Schlüssel filtern',
   'key.from': 'aus {networks}',
