@@ -17,7 +17,8 @@ export type Owner = {
   sender_key: string | null
 }
 
-type Copied = Owner & { message_id: string; attachment_ids: string[] }
+/** As in `message_quotes`. */
+type Copied = Owner & { message_id: string; piece: number; attachment_ids: string[] }
 
 /**
  * Gives attachments of messages that go to a message that stays and shows them: a public one before a note, the oldest
@@ -58,13 +59,13 @@ async function keepSources(scope: Pick<Scope, 'sql' | 'organization_id'>, heirs:
   const given = Map.groupBy(heirs.values(), ({ from_message_id }) => from_message_id)
   const owners = await readOwners(scope, [...given.keys()])
   const own = [...owners].map(([id, owner]): Copied => {
-    return { ...owner, message_id: id, attachment_ids: given.get(id)!.map(({ attachment_id }) => attachment_id) }
+    return { ...owner, message_id: id, piece: 0, attachment_ids: given.get(id)!.map((one) => one.attachment_id) }
   })
   const sources = [...own, ...(await readCopied(scope, [...given.keys()]))]
   for (const { message_id: _, attachment_ids, ...source } of sources) {
     const kept = attachment_ids.filter((id) => heirs.has(id))
     for (const [message_id, ids] of Map.groupBy(kept, (id) => heirs.get(id)!.message_id)) {
-      const row = { organization_id, message_id, piece: 0, ...source, attachment_ids: ids }
+      const row = { organization_id, ...source, message_id, piece: 0, attachment_ids: ids }
       await insertRows(
         sql,
         'message_quotes',
@@ -97,6 +98,6 @@ export async function readOwners(
 /** Reads the sources of what messages quote, and which of their files are copies. */
 export function readCopied({ sql, organization_id }: Pick<Scope, 'sql' | 'organization_id'>, ids: string[]) {
   return sql<Copied[]>`
-    select message_id, source_id, source_ticket_id, contact_id, sender_key, attachment_ids from message_quotes
+    select message_id, piece, source_id, source_ticket_id, contact_id, sender_key, attachment_ids from message_quotes
     where organization_id = ${organization_id} and message_id = any(${ids}::uuid[])`
 }

@@ -71,7 +71,8 @@ export async function quoteMessages(
     ...direct,
     ...beside.map((id): Source => ({ piece: 0, ...owners.get(id)!, ...none, attachment_ids: copiesOf(id) })),
     ...inherited.flatMap(({ message_id, attachment_ids: copied, ...source }): Source[] => {
-      const piece = ids.indexOf(message_id) + 1
+      // A source of files alone has no words here.
+      const piece = source.piece === 0 ? 0 : ids.indexOf(message_id) + 1
       const attachment_ids = copied.flatMap((id) => copies.get(id) ?? [])
       return piece === 0 && attachment_ids.length === 0 ? [] : [{ ...source, piece, ...none, attachment_ids }]
     }),

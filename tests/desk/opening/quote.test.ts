@@ -323,11 +323,15 @@ test('a copied picture that another message shows is erased with its person, als
   await agent.delete(`/tickets/${first.ticket_id}/messages/${first.message.id}`)
   const [left] = (await readTicket(agent, first.ticket_id)).messages
   expect(left.attachments).toMatchObject([{ id: copy_id }])
+  const further = await quote(agent, [again.id])
   expect((await admin.post(`/contacts/${contact.id}/erase`)).status).toBe(200)
   expect(await filesOf(own)).toBe(0)
   expect((await readTicket(agent, first.ticket_id)).messages).toMatchObject([
     { id: again.id, body: again.body, attachments: [] },
   ])
+  // The words are of the team.
+  const [{ body, attachments }] = (await readTicket(agent, further.ticket_id)).messages
+  expect([body, attachments]).toEqual([further.message.body, []])
 })
 
 test('a picture that a customer sent to the ticket of another goes with that customer, at whichever message', async () => {
