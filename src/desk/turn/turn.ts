@@ -57,27 +57,50 @@ function partOf({ id, is_internal, direction, auto_reply = false, attachment_ids
   }
 }
 
+type PartName = keyof ReturnType<typeof partOf>
+
+const PART_TYPES: Record<PartName, string> = {
+  ...{ id: 'uuid', is_internal: 'boolean', is_answer: 'boolean', is_asking: 'boolean', files: 'integer' },
+}
+
+/** SQL for the columns of a ticket `t` with a message more. @param part SQL for a part of it */
+function withOneMore(sql: Tenant['sql'], part: (name: PartName) => Fragment): Fragment {
+  return sql`
+    last_message_id = case when ${part('is_internal')} then t.last_message_id else ${part('id')} end,
+    waiting_message_id = case
+      when ${part('is_asking')} then coalesce(t.waiting_message_id, ${part('id')})
+      when not ${part('is_answer')} then t.waiting_message_id
+    end,
+    message_count = t.message_count + (not ${part('is_internal')})::integer,
+    attachment_count = t.attachment_count + ${part('files')}`
+}
+
 /** A ticket with its new message, which comes after those that it has. */
 type Addition = { ticket_id: string; locked_at: string; draft: NewMessage }
 
 /** Adds messages to different tickets, which were all locked by one statement, and sets their time of change. */
 export async function addToTickets({ sql, organization_id }: Tenant, added: Addition[]): Promise<void> {
-  if (!added[0]) return
+  const [first, ...others] = added
+  if (!first) return
+  const { locked_at } = first
+  if (others.length === 0) {
+    // With parameters in place of JSON the statement takes four fifths of the database's time.
+    const given = partOf(first.draft)
+    const more = withOneMore(sql, (name) => sql`${given[name]}::${sql.unsafe(PART_TYPES[name])}`)
+    await sql`
+      update tickets t set updated_at = ${locked_at}, ${more}
+      where t.organization_id = ${organization_id} and t.id = ${first.ticket_id}`
+    return
+  }
   const given = added.map(({ ticket_id, draft }, place) => ({ place, ticket_id, ...partOf(draft) }))
+  const types = Object.entries(PART_TYPES).map(([name, type]) => `${name} ${type}`)
   await sql`
     with given as materialized (
-      select * from json_to_recordset(${JSON.stringify(given)}::text::json) as x (
-        place integer, ticket_id uuid, id uuid, is_internal boolean, is_answer boolean, is_asking boolean, files integer
-      ) where ${hasFewRows(sql)}
+      select * from json_to_recordset(${JSON.stringify(given)}::text::json)
+        as x (place integer, ticket_id uuid, ${sql.unsafe(types.join(', '))})
+      where ${hasFewRows(sql)}
     )
-    update tickets t set updated_at = ${added[0].locked_at},
-      last_message_id = case when given.is_internal then t.last_message_id else given.id end,
-      waiting_message_id = case
-        when given.is_asking then coalesce(t.waiting_message_id, given.id)
-        when not given.is_answer then t.waiting_message_id
-      end,
-      message_count = t.message_count + (not given.is_internal)::integer,
-      attachment_count = t.attachment_count + given.files
+    update tickets t set updated_at = ${locked_at}, ${withOneMore(sql, (name) => sql.unsafe(`given.${name}`))}
     from given where t.organization_id = ${organization_id} and t.id = given.ticket_id`
 }
 
