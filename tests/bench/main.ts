@@ -1,8 +1,8 @@
 /**
  * Runs `bun run bench [section ...] [--fresh]`: measures the product beside the bare limits of the same work, in one
- * run, and compares it with what is aimed at. Sections: latency, load, beside, mail, memory, console; without one, all
- * of these but beside and console. `memory` runs load and mail too. `outbox`, `cluster`, `streams` and `backup` run
- * alone: the tops of their files say what they measure.
+ * run, and compares it with what is aimed at. Sections: latency, load, beside, due, mail, memory, console; without one,
+ * all of these but beside, due and console. `memory` runs load and mail too. `outbox`, `cluster`, `streams` and
+ * `backup` run alone: the tops of their files say what they measure.
  *
  * --fresh makes the data set anew. BENCH_ORGS: sizes of organizations, default 1000000x1,100000x1,10000x1,2000x50, of
  * `console` by itself 100000x1.
@@ -16,6 +16,7 @@ import { parseArgs } from 'node:util'
 import { startDns } from '../support/dns'
 import { benchBeside } from './beside'
 import { benchConsole } from './console'
+import { benchDue } from './due'
 import { benchLatency } from './latency'
 import { benchLoad } from './load'
 import { benchMail } from './mail'
@@ -25,7 +26,7 @@ import { type Rig, startRig } from './rig'
 import { makeDataSet } from './volume/data-set'
 import { readSizes } from './volume/fill'
 
-const SECTIONS = ['latency', 'load', 'beside', 'mail', 'memory', 'console']
+const SECTIONS = ['latency', 'load', 'beside', 'due', 'mail', 'memory', 'console']
 const ALONE = ['outbox', 'cluster', 'streams', 'backup']
 const BY_DEFAULT = ['latency', 'load', 'mail', 'memory']
 const { values: options, positionals } = parseArgs({
@@ -75,6 +76,7 @@ async function runSections(): Promise<void> {
   if (isAsked('latency')) await benchLatency(rig)
   if (isAsked('load', 'memory')) await benchLoad(rig)
   if (isAsked('beside')) await benchBeside(rig)
+  if (isAsked('due')) await benchDue(rig)
   if (isAsked('mail', 'memory')) await benchMail(rig)
   if (isAsked('memory')) {
     // Its connections are no memory of the service.

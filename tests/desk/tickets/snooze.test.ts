@@ -183,6 +183,42 @@ test('a worker that comes late changes nothing: the ticket was snoozed anew, cha
   expect(await show(own, merged.id)).toEqual({ status: 'closed', is_asleep: false })
 })
 
+test('tickets that are due together are woken together, each once, and no other with them', async () => {
+  const [desk, other] = [await createOrganization(), await createOrganization()]
+  const ids: string[] = []
+  for (let n = 0; n < 6; n++) ids.push((await asleep(desk)).id)
+  const [resolved, deleted, later] = ids
+  const foreign = (await asleep(other)).id
+  await hearEvents(desk.scope)
+  await step(desk, DAY_MS + 1000)
+  await step(other, DAY_MS + 1000)
+  await desk.agent.patch(`/tickets/${resolved}`, { status: 'resolved' })
+  await desk.agent.delete(`/tickets/${deleted}`)
+  await desk.agent.patch(`/tickets/${later}`, { snoozed_until: at(DAY_MS) })
+  const before = (await writtenEvents(desk.scope)).length
+  const { organization_id } = desk.scope
+  // Two workers have each of them, and one has a ticket of others.
+  const attempts = [...ids, ...ids, foreign].map((id) =>
+    wakeTicket({ organization_id, id } as Parameters<typeof wakeTicket>[0], connection()),
+  )
+  const types = (await Promise.all(attempts)).map(({ type }) => type)
+  expect(types).toEqual([...ids, ...ids, foreign].map((id) => (id === later ? 'retry' : 'done')))
+  const woken = ids.slice(3)
+  for (const id of woken) {
+    expect(await show(desk, id)).toEqual(AWAKE)
+    expect((await activityOf(desk.scope, id)).map(({ type }) => type).filter((type) => type === 'woken')).toHaveLength(
+      1,
+    )
+  }
+  expect(await show(desk, resolved!)).toEqual({ status: 'resolved', is_asleep: false })
+  expect(await show(desk, later!)).toEqual(ASLEEP)
+  expect(await show(other, foreign)).toEqual(ASLEEP)
+  const events = (await writtenEvents(desk.scope)).slice(before)
+  expect(events.map(({ event, data }) => `${event} ${data.id}`).sort()).toEqual(
+    woken.flatMap((id) => [`ticket.status_changed ${id}`, `ticket.updated ${id}`]).sort(),
+  )
+})
+
 test('below a merge a ticket sleeps on, and is open when its moment came meanwhile', async () => {
   for (const [passed_ms, expected] of [
     [MINUTE_MS, ASLEEP],
