@@ -608,8 +608,10 @@ create table mailboxes (
   signature_format text,
   from_name text,
   quote text default 'none'::text not null,
+  team_id uuid,
   constraint mailboxes_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint mailboxes_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id),
+  constraint mailboxes_team_fk FOREIGN KEY (organization_id, team_id) REFERENCES teams(organization_id, id) ON DELETE SET NULL (team_id),
   constraint mailboxes_dkim_complete CHECK ((num_nulls(dkim_domain, dkim_selector, dkim_private_key) = ANY (ARRAY[0, 3]))),
   constraint mailboxes_smtp_complete CHECK ((num_nulls(smtp_host, smtp_port, smtp_security) = ANY (ARRAY[0, 3]))),
   constraint mailboxes_smtp_port CHECK (((smtp_port >= 1) AND (smtp_port <= 65535))),
@@ -630,6 +632,7 @@ create table memberships (
   updated_at timestamp with time zone default now() not null,
   removed_at timestamp with time zone,
   is_imported boolean default false not null,
+  available boolean default true not null,
   constraint memberships_organization_id_user_id_pk PRIMARY KEY (organization_id, user_id),
   constraint memberships_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id),
   constraint memberships_user_id_users_id_fk FOREIGN KEY (user_id) REFERENCES users(id),
@@ -1002,6 +1005,32 @@ create table tally_changes (
   constraint tally_changes_organization_id_kind_key_id_pk PRIMARY KEY (organization_id, kind, key, id)
 ) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, vacuum_truncate=off);
 
+create table team_members (
+  organization_id uuid not null,
+  team_id uuid not null,
+  user_id uuid not null,
+  turn bigint default 0 not null,
+  constraint team_members_organization_id_team_id_user_id_pk PRIMARY KEY (organization_id, team_id, user_id),
+  constraint team_members_team_fk FOREIGN KEY (organization_id, team_id) REFERENCES teams(organization_id, id) ON DELETE CASCADE,
+  constraint team_members_user_fk FOREIGN KEY (organization_id, user_id) REFERENCES memberships(organization_id, user_id)
+);
+CREATE INDEX team_members_user ON team_members USING btree (organization_id, user_id);
+
+create table teams (
+  organization_id uuid not null,
+  id uuid not null,
+  name text not null,
+  assign text default 'none'::text not null,
+  capacity integer,
+  created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
+  updated_at timestamp with time zone default now() not null,
+  constraint teams_organization_id_id_pk PRIMARY KEY (organization_id, id),
+  constraint teams_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id),
+  constraint teams_assign CHECK ((assign = ANY (ARRAY['none'::text, 'round_robin'::text, 'least_open'::text]))),
+  constraint teams_capacity CHECK ((capacity > 0))
+);
+CREATE UNIQUE INDEX teams_name ON teams USING btree (organization_id, lower(name));
+
 create table ticket_count_changes (
   organization_id uuid not null,
   id bigint not null,
@@ -1085,12 +1114,14 @@ create table tickets (
   message_count integer,
   attachment_count integer,
   snoozed_until timestamp with time zone,
+  team_id uuid,
   constraint tickets_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint tickets_number UNIQUE (organization_id, number),
   constraint tickets_assignee_fk FOREIGN KEY (organization_id, assignee_id) REFERENCES memberships(organization_id, user_id),
   constraint tickets_company_fk FOREIGN KEY (organization_id, company_id) REFERENCES companies(organization_id, id) ON DELETE SET NULL (company_id),
   constraint tickets_contact_fk FOREIGN KEY (organization_id, contact_id) REFERENCES contacts(organization_id, id) ON DELETE SET NULL (contact_id),
   constraint tickets_mailbox_fk FOREIGN KEY (organization_id, mailbox_id) REFERENCES mailboxes(organization_id, id) ON DELETE SET NULL (mailbox_id),
+  constraint tickets_team_fk FOREIGN KEY (organization_id, team_id) REFERENCES teams(organization_id, id) ON DELETE SET NULL (team_id),
   constraint tickets_number_positive CHECK ((number > 0)),
   constraint tickets_priority CHECK ((priority = ANY (ARRAY['low'::text, 'normal'::text, 'high'::text, 'urgent'::text]))),
   constraint tickets_status CHECK ((status = ANY (ARRAY['open'::text, 'pending'::text, 'resolved'::text, 'closed'::text])))
@@ -1111,6 +1142,7 @@ CREATE INDEX tickets_priority ON tickets USING btree (organization_id, ticket_ra
 CREATE INDEX tickets_resting ON tickets USING btree (organization_id, status, updated_at, id, company_id, erased_at) WHERE ((deleted_at IS NULL) AND (merged_into_id IS NULL) AND (status = ANY (ARRAY['resolved'::text, 'closed'::text])));
 CREATE INDEX tickets_snoozed ON tickets USING btree (organization_id, id) WHERE (snoozed_until IS NOT NULL);
 CREATE INDEX tickets_status ON tickets USING btree (organization_id, status, id) WHERE (deleted_at IS NULL);
+CREATE INDEX tickets_team ON tickets USING btree (organization_id, team_id, id) WHERE (deleted_at IS NULL);
 CREATE INDEX tickets_uncounted ON tickets USING btree (organization_id, id) WHERE ((deleted_at IS NULL) AND (message_count IS NULL));
 CREATE INDEX tickets_updated ON tickets USING btree (organization_id, updated_at, id) WHERE (deleted_at IS NULL);
 CREATE INDEX tickets_waiting_since_asc ON tickets USING btree (organization_id, COALESCE(

@@ -40,6 +40,7 @@ import { contactTokenRoutes, portalRoutes } from './desk/portal/routes'
 import { readMarkRoutes } from './desk/read-marks/routes'
 import { retentionRoutes } from './desk/retention/routes'
 import { statsRoutes } from './desk/stats/routes'
+import { teamRoutes } from './desk/teams/routes'
 import { ticketRoutes } from './desk/tickets/routes'
 import { timeEntryRoutes } from './desk/time-entries/routes'
 import { timerRoutes } from './desk/timers/routes'
@@ -94,6 +95,7 @@ export function createApp(isReady: () => Promise<boolean>, stopping?: AbortSigna
     .use(contactRoutes)
     .use(companyRoutes)
     .use(labelRoutes)
+    .use(teamRoutes)
     .use(timeEntryRoutes)
     .use(timerRoutes)
     .use(mergingRoutes)

@@ -274,6 +274,33 @@ Viruses / not in a message <- scan: a message > with an infected file is refused
 Viruses / not sent <- scan: a message > with a pending file waits, and is sent once the file is clean; an infected one fails it
 Viruses / customers and imports <- scan: customers and imports > are no way around the scan
 Spam / rspamd / 5 s, no answer: none <- spam: rspamd > that is away or silent says nothing within some 5 seconds
+GET /teams <- teams: a team is made, read by everybody, listed by name, changed and deleted by admins
+POST /teams <- teams: a team is made, read by everybody, listed by name, changed and deleted by admins
+POST /teams / code / TEAM_NAME_EXISTS | USER_NOT_FOUND <- teams: a name that is taken, a member who is none and a value that is none are refused, and nothing changes
+POST /teams / admins and keys with teams:write <- teams: an attack: > agents and keys of other rights read or write no team
+GET /teams/:team_id <- teams: a team is made, read by everybody, listed by name, changed and deleted by admins
+PATCH /teams/:team_id <- teams: a team is made, read by everybody, listed by name, changed and deleted by admins
+DELETE /teams/:team_id <- teams: a team is made, read by everybody, listed by name, changed and deleted by admins
+DELETE /teams/:team_id / emptied <- teams: a team that goes leaves its tickets and mailboxes to none, whose assignees stay
+Teams / removed members leave member_ids <- teams: who leaves the organization leaves its teams
+Teams / available <- teams: available > is set by oneself and by admins, in the organization that is meant
+Teams / available / X-Organization-Id <- teams: available > of another organization is neither shown nor set
+Teams / isolation <- teams: an attack: > another organization's team is nobody's: not read, not changed, not given to a ticket, mailbox, macro or webhook
+Teams / assign / 16 at once <- assignment: 16 at once > of %s: each member gets the same number in turn
+Teams / capacity / 16 at once <- assignment: 16 at once > of %s: nobody gets more than the capacity, and the others stay unassigned
+Teams / capacity / all tickets of the member <- assignment: 16 at once > by two teams with a common member: both count what the other one gives
+Teams / assign / least_open <- assignment: 16 at once > to whom has the fewest
+Teams / assign / active, available <- assignment: 16 at once > beside deactivations, changed members and removals: it goes on, and who is away gets no more
+Teams / capacity later takes nobody in <- assignment: capacity that comes later takes nobody in, and a ticket that stays in its team is given to nobody
+Teams / one ticket.updated, ticket.assigned, activity by system <- assignment: team and assignee are one ticket.updated, with ticket.assigned; the timeline says who did which
+Teams / macros, bulk <- assignment: every way that brings a ticket to a team gives it: > a macro and bulk changes
+Teams / mail, portal, split <- assignment: every way that brings a ticket to a team gives it: > mail to a mailbox with a team, what is split from it, and what a customer opens at the default mailbox
+Webhooks / a filter whose last thing goes: failed, never widened <- teams: what names a thing that goes: > a webhook whose filter names a %s is narrowed, and fails with the last one
+Macros / what names a team, label or member that goes is emptied <- teams: what names a thing that goes: > a macro changes it no more
+Teams / import <- import: an import brings everything with its times, and no event but one at its end
+Teams / export <- import: an export that is imported elsewhere and exported again is the same
+Teams / Zendesk's and Zammad's groups <- convert: groups of Zendesk and Zammad become teams with their agents, those of one name one
+Teams / team_ids in webhook filters <- assignment: webhooks with team_ids get what is, or was, of the team
 GET /macros <- macros: a macro is made, read, listed by name, changed and removed
 POST /macros <- macros: a macro is made, read, listed by name, changed and removed
 POST /macros / code / MACRO_NAME_EXISTS | INVALID_VARIABLE <- macros: a name that is taken, an unknown variable, value or id is refused, and nothing changes

@@ -161,6 +161,13 @@ export async function createTicket(client: Client, fields: Record<string, unknow
   return answer.body.data
 }
 
+/** A team, over HTTP. */
+export async function createTeam(admin: Client, fields: Record<string, unknown> = {}) {
+  const answer = await admin.post('/teams', { name: `Team ${newId()}`, ...fields })
+  if (answer.status !== 201) throw new Error(`creating a team answered ${answer.status} ${answer.text}`)
+  return answer.body.data
+}
+
 /** A label, over HTTP. */
 export async function createLabel(client: Client, fields: Record<string, unknown> = {}) {
   const answer = await client.post('/labels', { name: `Label ${newId()}`, color: '#EF4444', ...fields })

@@ -53,6 +53,7 @@ export async function createWorld({ admin, agent, addMember, id }: Organization,
   const draft = await created(
     clientWithKey(drafting.key).post(`/tickets/${ticket.id}/drafts`, { body: mark, is_internal: true }),
   )
+  const team = await created(admin.post('/teams', { name: mark, member_ids: [admin.user_id] }))
   const macro = await created(agent.post('/macros', { name: mark, body: mark }))
   const participant = await created(
     agent.post(`/tickets/${ticket.id}/participants`, { email: 'p@customer.example', name: mark }),
@@ -79,6 +80,7 @@ export async function createWorld({ admin, agent, addMember, id }: Organization,
     message_id: message.id,
     draft_id: draft.id,
     macro_id: macro.id,
+    team_id: team.id,
     participant_id: participant.id,
     attachment_id: used.id,
     upload_id: upload.id,
@@ -141,7 +143,7 @@ export function goodBody(endpoint: string, world: World): Record<string, unknown
     'POST /auth/refresh': { refresh_token: 'x'.repeat(43) },
     'POST /auth/password/forgot': { email: 'nobody@deskwire.example' },
     'POST /auth/password/reset': { token: 'x'.repeat(43), new_password: PASSWORD },
-    'PATCH /auth/me': { name: 'Ada', current_password: PASSWORD, new_password: PASSWORD },
+    'PATCH /auth/me': { name: 'Ada', available: true, current_password: PASSWORD, new_password: PASSWORD },
     'POST /auth/logout': { refresh_token: 'x'.repeat(43) },
     'POST /auth/invitations/{token}/accept': {
       password: PASSWORD,
@@ -155,6 +157,7 @@ export function goodBody(endpoint: string, world: World): Record<string, unknown
       contact_id: world.contact_id,
       priority: 'high',
       assignee_id: world.user_id,
+      team_id: world.team_id,
       label_ids: [world.label_id],
       external_id: crypto.randomUUID(),
       custom: { tier: 'gold' },
@@ -164,6 +167,7 @@ export function goodBody(endpoint: string, world: World): Record<string, unknown
       status: 'open',
       priority: 'low',
       assignee_id: world.user_id,
+      team_id: world.team_id,
       label_ids: [world.label_id],
       external_id: crypto.randomUUID(),
       custom: { tier: 'silver', seats: 3 },
@@ -205,6 +209,8 @@ export function goodBody(endpoint: string, world: World): Record<string, unknown
     'PUT /companies/by-external-id/{external_id}': { ...company(), external_id: '{external_id}' },
     'POST /views': view(),
     'PATCH /views/{view_id}': view(),
+    'POST /teams': team(world),
+    'PATCH /teams/{team_id}': team(world),
     'POST /labels': label(),
     'PATCH /labels/{label_id}': label(),
     'POST /tickets/{ticket_id}/time-entries': { ...time(), user_id: world.user_id },
@@ -332,7 +338,13 @@ const macro = (world: World) => ({
   name: crypto.randomUUID(),
   body: 'Dear {{contact.name}}',
   is_internal: true,
-  changes: { priority: 'low', assignee_id: world.user_id, add_label_ids: [world.label_id], custom: { floor: 3 } },
+  changes: {
+    priority: 'low',
+    assignee_id: world.user_id,
+    team_id: world.team_id,
+    add_label_ids: [world.label_id],
+    custom: { floor: 3 },
+  },
 })
 const draft = () => ({
   body: 'Have you tried water?',
@@ -341,6 +353,12 @@ const draft = () => ({
   cc: ['cc@customer.example'],
   send_at: null,
   unless_answered: false,
+})
+const team = (world: World) => ({
+  name: crypto.randomUUID(),
+  member_ids: [world.user_id],
+  assign: 'round_robin',
+  capacity: 5,
 })
 const label = () => ({ name: crypto.randomUUID(), color: '#EF4444', description: 'Burning' })
 

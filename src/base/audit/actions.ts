@@ -7,6 +7,7 @@ export const AUDIT_ACTIONS = [
   ...(['identity_provider.updated', 'identity_provider.deleted'] as const),
   ...(['user.identity_linked', 'user.identity_unlinked'] as const),
   ...(['user.created', 'user.updated', 'user.removed', 'user.left'] as const),
+  ...(['team.created', 'team.updated', 'team.deleted'] as const),
   ...(['invitation.created', 'invitation.resent', 'invitation.revoked'] as const),
   ...(['invitation.accepted', 'invitation.declined', 'organization.updated'] as const),
   ...(['mailbox.created', 'mailbox.updated', 'mailbox.deleted'] as const),
@@ -28,7 +29,7 @@ export type AuditAction = (typeof AUDIT_ACTIONS)[number] | `operator.${string}`
 
 export const AUDIT_RESOURCES = [
   ...(['user', 'session', 'invitation', 'organization', 'mailbox', 'webhook', 'domain', 'api_key'] as const),
-  ...(['inbound_message', 'sender_rule', 'contact', 'contact_token'] as const),
+  ...(['inbound_message', 'sender_rule', 'contact', 'contact_token', 'team'] as const),
 ] as const
 
 export type AuditResource = (typeof AUDIT_RESOURCES)[number]

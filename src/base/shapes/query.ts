@@ -90,15 +90,26 @@ export function queryId(options: FieldOptions = {}) {
   return queryValue({ type: 'string', format: 'uuid' }, decode, { fault: 'must be a UUID', ...options })
 }
 
+/** Tells an id, and the word for nothing. */
+export function isIdOrNone(text: string): boolean {
+  return text === 'none' || isUuid(text)
+}
+
 /** Tells the id of a member, and the words for who asks and for nobody. */
 export function isMember(text: string): boolean {
-  return text === 'me' || text === 'none' || isUuid(text)
+  return text === 'me' || isIdOrNone(text)
 }
 
 /** A member as a filter. */
 export function queryMember(options: FieldOptions = {}) {
   const decode = (value: string) => (isMember(value) ? value.toLowerCase() : undefined)
   return queryValue({ type: 'string' }, decode, { fault: 'must be a UUID, me or none', ...options })
+}
+
+/** An id as a filter, or nothing. */
+export function queryIdOrNone(options: FieldOptions = {}) {
+  const decode = (value: string) => (isIdOrNone(value) ? value.toLowerCase() : undefined)
+  return queryValue({ type: 'string' }, decode, { fault: 'must be a UUID or none', ...options })
 }
 
 /** Ids separated by commas, at most 50. */

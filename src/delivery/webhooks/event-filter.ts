@@ -1,6 +1,6 @@
 /** Filters of webhooks: which events one wants beside their types, judged at the change. */
 import { ApiError, ERRORS, type ErrorCode } from '../../base/errors'
-import type { Scope } from '../../base/scope'
+import { type Scope, together } from '../../base/scope'
 import { asIds } from '../../base/shapes/ids'
 import type { WebhookFilter } from './model'
 
@@ -14,6 +14,7 @@ type TicketState = {
   company_id: string | null
   label_ids: string[]
   mailbox_id: string | null
+  team_id: string | null
 }
 
 /** The fields of an event's data that are judged. Each is there in some types only. */
@@ -25,9 +26,10 @@ type Told = {
   company?: { id: string } | null
   labels?: { id: string }[]
   mailbox?: { id: string | null } | null
+  team?: { id: string } | null
   is_internal?: boolean
   previous_status?: string
-  changes?: { [field in 'status' | 'priority' | 'company' | 'labels' | 'mailbox']?: { from: never } }
+  changes?: { [field in 'status' | 'priority' | 'company' | 'labels' | 'mailbox' | 'team']?: { from: never } }
 }
 
 /** Events of one change, in their order. */
@@ -36,36 +38,31 @@ type Change = { events: JudgedEvent[] }
 /** Tells whether an event of a change passes a filter. */
 type Judge = (change: Change, event: JudgedEvent, filter: WebhookFilter | null) => boolean
 
-const UNKNOWN = {
-  company_ids: 'COMPANY_NOT_FOUND',
-  label_ids: 'LABEL_NOT_FOUND',
-  mailbox_ids: 'MAILBOX_NOT_FOUND',
-} as const satisfies Record<string, ErrorCode>
+/** Lists of ids in a filter: the table that they are of, and the error of one that it has not. */
+const NAMED = {
+  company_ids: ['companies', 'COMPANY_NOT_FOUND'],
+  label_ids: ['labels', 'LABEL_NOT_FOUND'],
+  mailbox_ids: ['mailboxes', 'MAILBOX_NOT_FOUND'],
+  team_ids: ['teams', 'TEAM_NOT_FOUND'],
+} as const satisfies { [Field in IdField]: [table: string, code: ErrorCode] }
 
-/**
- * Checks that the ids of a filter are the organization's.
- * @throws COMPANY_NOT_FOUND, LABEL_NOT_FOUND, MAILBOX_NOT_FOUND
- */
-export async function requireKnown({ sql, organization_id }: Scope, filter: WebhookFilter): Promise<void> {
-  const fields = (['company_ids', 'label_ids', 'mailbox_ids'] as const).filter((field) => filter[field])
-  if (fields.length === 0) return
-  const [found] = await sql<Record<keyof typeof UNKNOWN, string[]>[]>`
-    select
-      array(
-        select id from companies
-        where organization_id = ${organization_id} and id = any(${asIds(filter.company_ids ?? [])}::uuid[])
-      ) as company_ids,
-      array(
-        select id from labels
-        where organization_id = ${organization_id} and id = any(${asIds(filter.label_ids ?? [])}::uuid[])
-      ) as label_ids,
-      array(
-        select id from mailboxes
-        where organization_id = ${organization_id} and id = any(${asIds(filter.mailbox_ids ?? [])}::uuid[])
-      ) as mailbox_ids`
-  const refused = fields.flatMap((field) => {
-    const ids = filter[field]!.filter((id) => !found![field].includes(id.toLowerCase()))
-    return ids.length > 0 ? { code: UNKNOWN[field], path: `/filter/${field}`, ids } : []
+export type IdField = Extract<keyof WebhookFilter, `${string}_ids`>
+
+/** The lists of ids that a filter has. */
+function namedIn(filter: WebhookFilter): { field: IdField; given: string[] }[] {
+  return (Object.keys(NAMED) as IdField[]).flatMap((field) => {
+    const given = filter[field]
+    return given ? { field, given } : []
+  })
+}
+
+/** Checks that the ids of a filter are the organization's. @throws the code of the first that is not */
+export async function requireKnown(scope: Scope, filter: WebhookFilter): Promise<void> {
+  const named = namedIn(filter)
+  const known = await together(named.map(({ field, given }) => findKnown(scope, NAMED[field][0], asIds(given))))
+  const refused = named.flatMap(({ field, given }, at) => {
+    const ids = given.filter((id) => !known[at]!.has(id.toLowerCase()))
+    return ids.length > 0 ? { code: NAMED[field][1], path: `/filter/${field}`, ids } : []
   })
   const [first] = refused
   if (!first) return
@@ -73,13 +70,16 @@ export async function requireKnown({ sql, organization_id }: Scope, filter: Webh
   throw new ApiError(first.code, { ids: first.ids, errors }, 422)
 }
 
+async function findKnown({ sql, organization_id }: Scope, table: string, ids: string[]): Promise<Set<string>> {
+  const rows = await sql<{ id: string }[]>`
+    select id from ${sql(table)} where organization_id = ${organization_id} and id = any(${ids}::uuid[])`
+  return new Set(rows.map(({ id }) => id))
+}
+
 /** A filter as it is stored: ids in lower case, each once. */
 export function storedFilter(filter: WebhookFilter | null): string | null {
   if (filter === null) return null
-  const ids = (['company_ids', 'label_ids', 'mailbox_ids'] as const).flatMap((field) => {
-    const given = filter[field]
-    return given ? [[field, asIds(given)] as const] : []
-  })
+  const ids = namedIn(filter).map(({ field, given }) => [field, asIds(given)] as const)
   return JSON.stringify({ ...filter, ...Object.fromEntries(ids) })
 }
 
@@ -102,7 +102,7 @@ export async function judgeOf(
 
 async function readStates({ sql, organization_id }: Scope, ids: string[]): Promise<Map<string, TicketState>> {
   const rows = await sql<(TicketState & { id: string })[]>`
-    select t.id, t.status, t.priority, t.company_id, t.mailbox_id, array(
+    select t.id, t.status, t.priority, t.company_id, t.mailbox_id, t.team_id, array(
       select l.label_id from ticket_labels l where l.organization_id = ${organization_id} and l.ticket_id = t.id
     ) as label_ids
     from tickets t where t.organization_id = ${organization_id} and t.id = any(${ids}::uuid[])`
@@ -149,13 +149,14 @@ function statesOf({ events }: Change, id: string, stored: TicketState | undefine
   return [before, after]
 }
 
-function stateIn({ status, priority, company, labels, mailbox }: Told): Partial<TicketState> {
+function stateIn({ status, priority, company, labels, mailbox, team }: Told): Partial<TicketState> {
   return {
     ...(status !== undefined && { status }),
     ...(priority !== undefined && { priority }),
     ...(company !== undefined && { company_id: company?.id ?? null }),
     ...(labels !== undefined && { label_ids: labels.map(({ id }) => id) }),
     ...(mailbox !== undefined && { mailbox_id: mailbox?.id ?? null }),
+    ...(team !== undefined && { team_id: team?.id ?? null }),
   }
 }
 
@@ -164,13 +165,15 @@ function formerIn({ previous_status, changes = {} }: Told): Partial<TicketState>
   return stateIn({ ...(previous_status !== undefined && { status: previous_status }), ...former })
 }
 
-function holds(state: TicketState, { status, priority, company_ids, label_ids, mailbox_ids }: WebhookFilter): boolean {
+function holds(state: TicketState, filter: WebhookFilter): boolean {
+  const { status, priority, company_ids, label_ids, mailbox_ids, team_ids } = filter
   return (
     isAnyOf([state.status], status) &&
     isAnyOf([state.priority], priority) &&
     isAnyOf([state.company_id], company_ids) &&
     isAnyOf(state.label_ids, label_ids) &&
-    isAnyOf([state.mailbox_id], mailbox_ids)
+    isAnyOf([state.mailbox_id], mailbox_ids) &&
+    isAnyOf([state.team_id], team_ids)
   )
 }
 

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { DELIVERY_STATUSES, EVENTS, TICKET_PRIORITIES, TICKET_STATUSES, WEBHOOK_STATUSES } from '../../base/db/schema'
+import type { ErrorCode } from '../../base/errors'
 import { checkUrl } from '../../base/net/destination'
 import { Instant, orNull, Uuid } from '../../base/shapes/answers'
 import { body, flag, IdInput, instantInput, nullable, oneOf, optional, text } from '../../base/shapes/fields'
@@ -31,10 +32,10 @@ const secret = text({
     'null removes both',
 })
 const few = { minItems: 1, maxItems: 50 }
-const ids = (not_found: 'COMPANY_NOT_FOUND' | 'LABEL_NOT_FOUND' | 'MAILBOX_NOT_FOUND', description: string) =>
+const ids = (not_found: ErrorCode, description: string) =>
   optional(Type.Array(IdInput({ not_found }), { ...few, fault: 'must be a list of 1 to 50 ids', description }))
 const FILTER_FAULT =
-  'must be an object with lists of 1 to 50 of status, priority, company_ids, label_ids, mailbox_ids, or is_internal'
+  'must be an object with lists of 1 to 50 of status, priority, company_ids, label_ids, mailbox_ids, team_ids, or is_internal'
 const filter = Type.Object(
   {
     status: optional(
@@ -46,6 +47,7 @@ const filter = Type.Object(
     company_ids: ids('COMPANY_NOT_FOUND', "Of the ticket's contact, or of the contact or company itself"),
     label_ids: ids('LABEL_NOT_FOUND', 'The ticket has at least one of them'),
     mailbox_ids: ids('MAILBOX_NOT_FOUND', 'Of the ticket, or that the mail came to'),
+    team_ids: ids('TEAM_NOT_FOUND', 'Of the ticket'),
     is_internal: optional(flag({ description: 'Of messages' })),
   },
   {

@@ -13,6 +13,7 @@ import { wordsOfCustom } from '../custom/custom-words'
 import type { Custom } from '../custom/model'
 import { changedCustom } from '../custom/values'
 import { type Deed, doOrBegin, endOf, STEP, within } from '../deeds/deeds'
+import { emptyNames } from '../naming/empty-names'
 import type { CompanyByExternalId, CompanyChanges, CompanyWithDetails, NewCompany } from './model'
 import { getCompany, lockCompany } from './queries'
 
@@ -118,6 +119,7 @@ export async function deleteSome(scope: Scope, { subject_id: id }: Pick<Deed, 's
   if (unlinked.length === STEP) return false
   await db.delete(companies).where(and(eq(companies.organization_id, organization_id), eq(companies.id, id)))
   await publish(scope, [{ type: 'company.deleted', data }])
+  await emptyNames(scope, 'company', id)
   return true
 }
 

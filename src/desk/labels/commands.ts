@@ -6,6 +6,7 @@ import { fieldError } from '../../base/errors'
 import { inTransaction, type Scope } from '../../base/scope'
 import { publish } from '../../delivery/webhooks/publish'
 import { requireNoHoldLabel } from '../holds/holds'
+import { emptyNames } from '../naming/empty-names'
 import type { LabelChanges, LabelWithUsage, NewLabel } from './model'
 import { getLabel, lockLabel } from './queries'
 
@@ -51,6 +52,7 @@ export function deleteLabel(scope: Scope, id: string): Promise<void> {
     const data = await getLabel(scope, id)
     await db.delete(labels).where(and(eq(labels.organization_id, organization_id), eq(labels.id, id)))
     await publish(scope, [{ type: 'label.deleted', data }])
+    await emptyNames(scope, 'label', id)
   })
 }
 

@@ -106,10 +106,11 @@ function unknownTicket(id: string): ApiError {
 /** The columns that an input sets, with the ids as the database writes them. @throws USER_NOT_FOUND, LABEL_NOT_FOUND */
 async function columnsOf(scope: Scope, { body, format, changes, ...plain }: MacroChanges) {
   if (changes) await requireNamed(scope, withMoment(changes, '/changes'), '/changes')
-  const { assignee_id, add_label_ids, ...others } = changes ?? {}
+  const { assignee_id, team_id, add_label_ids, ...others } = changes ?? {}
   const named = {
     ...others,
     ...(assignee_id !== undefined && { assignee_id: assignee_id?.toLowerCase() ?? null }),
+    ...(team_id !== undefined && { team_id: team_id?.toLowerCase() ?? null }),
     ...(add_label_ids && { add_label_ids: asIds(add_label_ids) }),
   }
   const { text, format: form } = preparedText(body, format, macros.body)

@@ -13,6 +13,7 @@ const Changes = Type.Object(
     status: optional(oneOf(TICKET_STATUSES, { description: 'The status that it sets' })),
     priority: optional(oneOf(TICKET_PRIORITIES, { description: 'The priority that it sets' })),
     assignee_id: optional(orNull(Uuid, { description: 'Null: unassigns' })),
+    team_id: optional(orNull(Uuid, { description: 'Null: of no team' })),
     snooze_minutes: optional(Type.Integer({ description: 'Minutes that it lets the ticket sleep' })),
     add_label_ids: optional(Type.Array(Uuid, { description: 'Labels that it adds' })),
     custom: CustomChanges,
@@ -43,6 +44,7 @@ export const changesInput = (description: string, needs?: string) =>
       status: CHANGES.status,
       priority: CHANGES.priority,
       assignee_id: CHANGES.assignee_id,
+      team_id: CHANGES.team_id,
       snooze_minutes: optional(
         minutesInput({ description: 'The ticket sleeps for this time; without a status other than pending' }),
       ),

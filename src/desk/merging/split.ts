@@ -13,6 +13,7 @@ import { receivedSince } from '../messages/received-since'
 import { addToEach, type Candidate, type Standing } from '../participants/commands'
 import { judgeMarks } from '../read-marks/keep-marks'
 import { rebuildSearch } from '../search/ticket-document'
+import { eventsOfNew } from '../tickets/changes'
 import type { Ticket } from '../tickets/model'
 import { openTickets } from '../tickets/open-tickets'
 import { getTicketSummary } from '../tickets/queries'
@@ -66,7 +67,7 @@ export function splitTicket(scope: Scope, id: string, { message_ids, subject }: 
     await recordActivity(scope, new_id, [{ type: 'split', data: { from: codeOf(before), message_ids: ids } }])
     const moved = { message_ids: ids, time_entry_ids: [] }
     await publish(scope, [
-      { type: 'ticket.created', data: after },
+      ...eventsOfNew(after),
       { type: 'ticket.split', data: { ...before, new_ticket, message_ids: ids, moved } },
     ])
     return after

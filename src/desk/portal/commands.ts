@@ -14,6 +14,7 @@ import type { DraftWithId } from '../messages/draft'
 import { EMPTY_BODY } from '../messages/model'
 import { getMessage } from '../messages/queries'
 import { addParticipants } from '../participants/commands'
+import { eventsOfNew } from '../tickets/changes'
 import { openTickets } from '../tickets/open-tickets'
 import { reopenTickets } from '../tickets/reopen'
 import type { MyAttachment, MyMessage, MyTicket, NewMyMessage, NewMyTicket } from './model'
@@ -32,7 +33,7 @@ export async function createMyTicket(scope: Scope, { subject, ...input }: NewMyT
     const opened = await openTickets(inner, [{ id, subject, contact_id, mailbox_id: null, actor, first }])
     const { ticket } = opened.get(id)!
     const message = await getMessage(inner, id, first.id)
-    await publish(inner, [{ type: 'ticket.created', data: ticket }, createdEvent(message, ticket)])
+    await publish(inner, [...eventsOfNew(ticket), createdEvent(message, ticket)])
     return getMyTicket(inner, id)
   })
 }

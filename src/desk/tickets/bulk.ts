@@ -10,9 +10,9 @@ import { changesOf, labelChanges } from './changes'
 import { changeTicket } from './commands'
 import { readConditions } from './conditions'
 import { listTickets } from './list'
-import type { BulkChange, BulkResult } from './model'
+import type { BulkChange, BulkResult, TicketUpdate } from './model'
 import { getTicketSummary } from './queries'
-import { requireNamed, resolveUpdate, type TicketUpdate } from './references'
+import { requireNamed, resolveUpdate } from './references'
 import { withReader } from './saved-filter'
 
 /** Tickets of one call. */

@@ -25,11 +25,16 @@ export function changesOf(before: Ticket, after: Ticket): Changes {
   }
 }
 
+/** The timeline entry of a field that changed. */
+export function changedEntry(field: string, from: unknown, to: unknown): ActivityEntry {
+  return { type: 'changed', data: { field, from, to } }
+}
+
 /** Timeline entries: one for each field; one for all labels that were added, one for all that were removed. */
 export function activityOf(before: Ticket, after: Ticket, { labels: _, ...changes }: Changes): ActivityEntry[] {
   const { added, removed } = labelChanges(before, after)
   const entries = Object.entries(changes).flatMap(([field, change]): ActivityEntry[] =>
-    field === 'snoozed_until' ? sleepOf(after) : [{ type: 'changed', data: { field, ...told(field, change) } }],
+    field === 'snoozed_until' ? sleepOf(after) : [changedEntry(field, ...told(field, change))],
   )
   if (added.length > 0) entries.push({ type: 'labels_added', data: { labels: added } })
   if (removed.length > 0) entries.push({ type: 'labels_removed', data: { labels: removed } })
@@ -43,14 +48,20 @@ function sleepOf({ snoozed_until, status }: Ticket): ActivityEntry[] {
 }
 
 /** Leaves out what another ticket says: its subject may be erased. */
-function told(field: string, { from, to }: { from: unknown; to: unknown }) {
+function told(field: string, { from, to }: { from: unknown; to: unknown }): [from: unknown, to: unknown] {
   return field === 'parent'
-    ? { from: withoutSubject(from as Ticket['parent']), to: withoutSubject(to as Ticket['parent']) }
-    : { from, to }
+    ? [withoutSubject(from as Ticket['parent']), withoutSubject(to as Ticket['parent'])]
+    : [from, to]
 }
 
 function withoutSubject(parent: Ticket['parent']) {
   return parent && { id: parent.id, code: parent.code }
+}
+
+/** The events of a new ticket, before those of its messages. */
+export function eventsOfNew(ticket: Ticket): NewEvent[] {
+  const created: NewEvent = { type: 'ticket.created', data: ticket }
+  return ticket.assignee ? [created, { type: 'ticket.assigned', data: ticket }] : [created]
 }
 
 /** One `ticket.updated` for all changes, then the events of the assignment and of the status. */

@@ -1,6 +1,6 @@
 import { insertRows } from '../../base/db/insert-rows'
 import { requireFree } from '../../base/external-ids'
-import { inTransaction, type Scope, together } from '../../base/scope'
+import { inTransaction, type Scope, SYSTEM, together } from '../../base/scope'
 import { asIds } from '../../base/shapes/ids'
 import { publish } from '../../delivery/webhooks/publish'
 import { isPerson } from '../../http/request/permissions'
@@ -8,13 +8,14 @@ import { requireMayUnlabel, requireNoHold } from '../holds/holds'
 import { handOverPictures } from '../messages/keep-pictures'
 import { readMark } from '../read-marks/unread'
 import { rebuildSearch } from '../search/ticket-document'
+import { type Assignee, chooseAssignees } from '../teams/assign'
 import { recordActivity } from '../timeline/activity'
 import { stopTimersOfTicket } from '../timers/commands'
 import { waitingSince } from '../turn/shown-turn'
 import { activityOf, changesOf, eventsOf, labelChanges } from './changes'
-import type { Ticket } from './model'
+import type { Ticket, TicketUpdate } from './model'
 import { lockTicket } from './queries'
-import { resolveUpdate, type TicketUpdate } from './references'
+import { resolveUpdate } from './references'
 import { fields, present, type TicketRow, withNames } from './row'
 import { setWake } from './snooze'
 import { columnsOf } from './ticket-fields'
@@ -40,7 +41,9 @@ export function changeTicket(
     const { ticket: before, locked_at } = await lockTicket(scope, id)
     // Its company does not change below the lock.
     if (update.contact_id) await lockContacts(scope, asIds([update.contact_id]), 'wait')
-    const wanted = { ...before, ...(await resolveUpdate(scope, before, update)) }
+    const asked = { ...before, ...(await resolveUpdate(scope, before, update)) }
+    const given_to = await assigneeOf(scope, before, asked)
+    const wanted = given_to ? { ...asked, assignee: given_to } : asked
     const changes = changesOf(before, wanted)
     if (Object.keys(changes).length === 0) return { ticket: before, is_changed: false }
     await requireMayUnlabel(scope, labelChanges(before, wanted).removed)
@@ -50,10 +53,19 @@ export function changeTicket(
     const after = { ...wanted, ...(changes.assignee && isPerson(scope) && (await readMark(scope, id))), ...written }
     if (changes.snoozed_until) await setWake(scope, id, after.snoozed_until)
     if (changes.subject) await rebuildSearch(scope, id)
-    await recordActivity(scope, id, activityOf(before, after, changes))
+    const { assignee, ...others } = changes
+    const by_team = given_to && assignee ? { assignee } : {}
+    await recordActivity(scope, id, activityOf(before, after, given_to ? others : changes))
+    await recordActivity({ ...scope, actor: SYSTEM }, id, activityOf(after, after, by_team))
     await publish(scope, eventsOf(before, after, changes))
     return { ticket: after, is_changed: true }
   })
+}
+
+/** The member who is given a ticket that comes to a team unassigned. */
+async function assigneeOf(scope: Scope, before: Ticket, { id, team, assignee }: Ticket): Promise<Assignee | undefined> {
+  if (assignee || !team || team.id === before.team?.id) return undefined
+  return (await chooseAssignees(scope, [{ id, team_id: team.id }])).get(id)
 }
 
 /**

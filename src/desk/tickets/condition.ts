@@ -30,6 +30,8 @@ export type Condition<Query extends TSchema> = {
   words(scope: Scope, value: Static<Query>): string[][] | Promise<string[][]> | undefined
   /** The number of its tickets. */
   counted: Counted<Static<Query>>
+  /** An index has its tickets by time of creation, whatever else is asked for. */
+  is_indexed?: true
 }
 
 /**

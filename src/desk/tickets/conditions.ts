@@ -11,9 +11,11 @@ import { flag, instantInput, optional, someOf, text } from '../../base/shapes/fi
 import { firstIdAt, isUuid } from '../../base/shapes/ids'
 import { propertyOf } from '../../base/shapes/property-of'
 import {
+  isIdOrNone,
   isMember,
   queryFlag,
   queryId,
+  queryIdOrNone,
   queryIds,
   queryInstant,
   queryMember,
@@ -75,6 +77,7 @@ export const CONDITIONS = {
     asks: 'row',
     words: noWord,
     counted: { kind: 'tickets_of_contact', keys: (id) => [[id]] },
+    is_indexed: true,
   }),
   company_id: condition({
     query: queryId(),
@@ -83,6 +86,7 @@ export const CONDITIONS = {
     asks: 'row',
     words: noWord,
     counted: { kind: 'tickets_of_company', keys: (id) => [[id]] },
+    is_indexed: true,
   }),
   label_ids: condition({
     query: queryIds({ description: 'Tickets with any of these labels, separated by commas' }),
@@ -151,6 +155,15 @@ export const CONDITIONS = {
     words: noWord,
     counted: null,
   }),
+  team_id: condition({
+    query: queryIdOrNone({ description: 'A team, or `none` for tickets of no team' }),
+    body: optional(text({ max: 36, rule: isIdOrNone, fault: 'must be a UUID or none' })),
+    sql: ({ sql }, id) => (id === 'none' ? sql`and t.team_id is null` : sql`and t.team_id = ${id}`),
+    asks: 'row',
+    words: noWord,
+    counted: null,
+    is_indexed: true,
+  }),
   mailbox_id: condition({
     query: queryId({ description: 'Tickets of this mailbox' }),
     body: optional(idInput),
@@ -158,6 +171,7 @@ export const CONDITIONS = {
     asks: 'row',
     words: noWord,
     counted: null,
+    is_indexed: true,
   }),
   waiting: condition({
     query: queryFlag({ description: 'Whether a customer waits for an answer' }),

@@ -4,7 +4,6 @@
  */
 import { withChangeTime } from '../../base/db/change-time'
 import { newId, timeOfId, toInstant } from '../../base/db/columns'
-import { isOneOf } from '../../base/db/few-rows'
 import { isAway } from '../../base/db/violations'
 import { ApiError, unknownIds } from '../../base/errors'
 import { requireFree } from '../../base/external-ids'
@@ -13,7 +12,7 @@ import { turns } from '../../base/flow/turns'
 import { inTransaction, type Scope, together } from '../../base/scope'
 import { asIds } from '../../base/shapes/ids'
 import { currentTraceparent } from '../../base/tracing/trace'
-import { type NewEvent, publishEach, type Subscriber } from '../../delivery/webhooks/publish'
+import { publishEach, type Subscriber } from '../../delivery/webhooks/publish'
 import { permits, personId } from '../../http/request/permissions'
 import type { Custom } from '../custom/model'
 import { changedCustom } from '../custom/values'
@@ -24,14 +23,16 @@ import type { Message } from '../messages/model'
 import { placePictures } from '../messages/pictures'
 import { getWritten } from '../messages/queries'
 import { type WrittenText, withHeld } from '../messages/written-text'
+import { type Assignee, type Coming, chooseAssignees } from '../teams/assign'
 import { newTurn } from '../turn/shown-turn'
+import { eventsOfNew } from './changes'
 import { numberTaken, takeNumbers, takeNumbersInside } from './code'
 import { type Body, draftOf, renderDescription } from './description'
 import type { NewTicket, Ticket } from './model'
 import { getTicketSummary } from './queries'
 import { findReferences, type NewTicketReferences } from './references'
 import { newFields } from './ticket-fields'
-import { changedAt, type LockedRows, lockContacts, type TicketToWrite, writeTickets } from './write-tickets'
+import { changedAt, type LockedRows, lockAsKeys, lockContacts, type TicketToWrite, writeTickets } from './write-tickets'
 
 /** A ticket with a longer description is written alone, so that the statement of many tickets stays small. */
 const SHARED_MOST_CHARACTERS = 20_000
@@ -70,13 +71,16 @@ type Created = TicketToWrite & {
   traceparent: string | null
 }
 
+/** A request whose references are there. */
+type Accepted = { request: Request; references: NewTicketReferences }
+
 /** The outcome of a request: refused, or a ticket; null when it was left out, or when its contact is missing. */
 type Outcome = ApiError | Created | null
 
 /**
  * Creates a ticket with its description as the first message.
  * @param described the description, when the caller has begun a transaction: its pictures are stored before that
- * @throws INVALID_CUSTOM, CONTACT_NOT_FOUND, USER_NOT_FOUND, LABEL_NOT_FOUND
+ * @throws INVALID_CUSTOM, CONTACT_NOT_FOUND, USER_NOT_FOUND, TEAM_NOT_FOUND, LABEL_NOT_FOUND
  */
 export async function createTicket(scope: Scope, input: NewTicket, described?: Described): Promise<Ticket> {
   // The id is made before the transaction begins, so that the time of creation is not after that of the last change.
@@ -156,7 +160,11 @@ async function write(shared: Scope, requests: Request[], is_shared: boolean): Pr
   const unnumbered = accepted.flatMap(({ request }) => (request.number === undefined ? request : []))
   await giveNumbers(shared, unnumbered, is_shared ? takeNumbers : takeNumbersInside)
   const locked = await lockNamed(shared, accepted, is_shared ? 'leave out' : 'wait')
-  const tickets = accepted.flatMap(({ request, references }) => ticketOf(request, references, locked, is_shared) ?? [])
+  const writable = accepted.filter(({ references }) => isLocked(references, locked))
+  const given = await chooseAssignees(shared, writable.flatMap(comingOf))
+  const tickets = writable.map(({ request, references }) => {
+    return ticketOf(request, references, { locked, given_to: given.get(request.id), is_shared })
+  })
   await writeTickets(shared, tickets, () => publishNew(shared, tickets)).catch((error) => {
     const told = numberTaken(error)
     // Then all take new ones.
@@ -177,16 +185,28 @@ async function giveNumbers({ organization_id }: Scope, requests: Request[], take
   for (const [index, request] of requests.entries()) request.number = first + index
 }
 
-/** @returns null for a ticket that names a row which is not locked */
-function ticketOf(request: Request, found: NewTicketReferences, locked: Locked, is_shared: boolean): Created | null {
+/** Tells if all that a ticket names is locked. */
+function isLocked({ contact, labels, team }: NewTicketReferences, locked: Locked): boolean {
+  const is_team_locked = team === null || locked.teams.has(team.id)
+  return locked.contacts.has(contact.id) && labels.every(({ id }) => locked.labels.has(id)) && is_team_locked
+}
+
+/** A ticket that comes to a team without an assignee. */
+function comingOf({ request, references: { team, assignee } }: Accepted): Coming[] {
+  return team && !assignee ? [{ id: request.id, team_id: team.id }] : []
+}
+
+type Settled = { locked: Locked; given_to: Assignee | undefined; is_shared: boolean }
+
+function ticketOf(request: Request, found: NewTicketReferences, { locked, given_to, is_shared }: Settled): Created {
   const { scope, id, number, traceparent, body, input, custom } = request
-  const { prefix, organization_number, subscribers, contact, company, assignee, mailbox, labels, parent } = found
-  const company_id = locked.contacts.get(contact.id)
-  if (company_id === undefined || labels.some((label) => !locked.labels.has(label.id))) return null
+  const { prefix, organization_number, subscribers, contact, company, team, mailbox, labels, parent } = found
+  const assignee = given_to ?? found.assignee
+  const company_id = locked.contacts.get(contact.id) ?? null
   const { organization_id, actor } = scope
   const code = `${prefix}-${number}`
   const updated_at = changedAt(locked.locked_at, id)
-  const fields = newFields(input, { contact, company, assignee, mailbox, labels, parent, custom })
+  const fields = newFields(input, { contact, company, assignee, team, mailbox, labels, parent, custom })
   const times = { created_at: toInstant(timeOfId(id)), updated_at: toInstant(updated_at) }
   const first = body && draftOf(body, contact)
   const turn = newTurn(first, permits(scope, 'drafts:read') ? 0 : null)
@@ -194,6 +214,7 @@ function ticketOf(request: Request, found: NewTicketReferences, locked: Locked, 
   const is_same = company_id === (company?.id ?? null)
   return {
     ...{ scope, id, number: number!, code, updated_at, organization_number, actor, first, subscribers, traceparent },
+    given_to,
     fields: is_same ? fields : { ...fields, company: company_id ? { id: company_id } : null },
     audit_row: is_shared ? scope.alongside?.entry() : undefined,
     // In the order of `present`, so that both have one tag.
@@ -230,20 +251,19 @@ async function publishNew(shared: Scope, tickets: Created[]): Promise<void> {
     shared,
     tickets.map(({ message, subscribers, traceparent }, index) => {
       const ticket = shown[index]!
-      const events: NewEvent[] = [{ type: 'ticket.created', data: ticket }]
-      if (ticket.assignee) events.push({ type: 'ticket.assigned', data: ticket })
+      const events = eventsOfNew(ticket)
       if (message) events.push(createdEvent(read.get(message.id) ?? message, ticket))
       return { events, subscribers, traceparent }
     }),
   )
 }
 
-/** Rows that tickets name and that are locked for them: contacts with their companies, and labels. */
-type Locked = { contacts: Map<string, string | null>; labels: Set<string>; locked_at: string }
+/** Rows that tickets name and that are locked for them: contacts with their companies, labels, and teams. */
+type Locked = { contacts: Map<string, string | null>; labels: Set<string>; teams: Set<string>; locked_at: string }
 
 /**
  * Locks what tickets name, in the caller's transaction: their contacts, so that a company that a contact gets at the
- * same time reaches these tickets too, and their labels as foreign keys do.
+ * same time reaches these tickets too, and their labels and teams as foreign keys do.
  */
 async function lockNamed(
   scope: Scope,
@@ -252,24 +272,12 @@ async function lockNamed(
 ): Promise<Locked> {
   const contact_ids = new Set(tickets.map(({ references }) => references.contact.id))
   const label_ids = new Set(tickets.flatMap(({ references }) => references.labels.map(({ id }) => id)))
+  const team_ids = new Set(tickets.flatMap(({ references }) => references.team?.id ?? []))
   const locks = together([
     lockContacts(scope, [...contact_ids], locked_rows),
-    lockLabels(scope, [...label_ids], locked_rows),
+    lockAsKeys(scope, 'labels', [...label_ids], locked_rows),
+    lockAsKeys(scope, 'teams', [...team_ids], locked_rows),
   ])
-  const [[contacts, labels], locked_at] = await withChangeTime(scope.sql, locks)
-  return { contacts, labels: new Set(labels), locked_at }
-}
-
-/** A ticket that may wait is left to its foreign keys: they refuse a label that was deleted meanwhile. */
-async function lockLabels(
-  { sql, organization_id }: Pick<Scope, 'sql' | 'organization_id'>,
-  ids: string[],
-  locked_rows: LockedRows,
-): Promise<string[]> {
-  if (ids.length === 0 || locked_rows === 'wait') return ids
-  const labels = await sql<{ id: string }[]>`
-    select id from labels
-    where organization_id = ${organization_id} and id ${isOneOf(sql, ids)}
-    for key share skip locked`
-  return labels.map(({ id }) => id)
+  const [[contacts, labels, teams], locked_at] = await withChangeTime(scope.sql, locks)
+  return { contacts, labels: new Set(labels), teams: new Set(teams), locked_at }
 }

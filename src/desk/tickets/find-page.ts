@@ -141,8 +141,8 @@ function mergeLabels(scope: Scope, filter: TicketFilter & Conditions, selected: 
 type Parts = { column: Fragment; values: readonly (string | number)[] }
 
 function partsOf({ sql }: Scope, filter: TicketFilter, { by }: Selection): Parts | undefined {
-  const { assignee_id, status, priority, contact_id, company_id, mailbox_id } = filter
-  if (by !== 'id' || contact_id || company_id || mailbox_id) return undefined
+  const { assignee_id, status, priority } = filter
+  if (by !== 'id' || givenOf(filter).some(({ entry }) => entry.is_indexed)) return undefined
   const column = sql`t.status`
   if (status && status.length > 1) return { column, values: status }
   if (assignee_id) return status ? undefined : { column, values: TICKET_STATUSES }

@@ -89,6 +89,9 @@ const { contact_id, external_id, ...changes } = CHANGES
 export const TicketChanges = body({ ...changes, contact_id, external_id })
 export type TicketChanges = typeof TicketChanges.static
 
+/** A change of a ticket: the fields of a PATCH, and labels one by one. No label is both added and removed. */
+export type TicketUpdate = TicketChanges & { add_label_ids?: string[]; remove_label_ids?: string[] }
+
 export const TicketLabels = body({ label_ids: IdsInput({ not_found: 'LABEL_NOT_FOUND' }) })
 
 const BulkFilter = body(FILTER_FIELDS, {

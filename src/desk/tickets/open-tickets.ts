@@ -3,12 +3,13 @@ import { withChangeTime } from '../../base/db/change-time'
 import { DeadlockError } from '../../base/db/violations'
 import { type Scope, together } from '../../base/scope'
 import type { DraftWithId } from '../messages/draft'
+import { chooseAssignees } from '../teams/assign'
 import type { EntryActor } from '../timeline/activity'
 import { numberTaken, takeNumbersInside } from './code'
 import type { Ticket } from './model'
 import { fields, present, type TicketRow, withNames } from './row'
 import { newFields } from './ticket-fields'
-import { changedAt, lockContacts, writeTickets } from './write-tickets'
+import { changedAt, lockAsKeys, lockContacts, writeTickets } from './write-tickets'
 
 export type OpenedTicket = {
   id: string
@@ -25,7 +26,13 @@ export type OpenedTicket = {
 const GONE = 'a contact was deleted or merged meanwhile'
 
 /** The facts of its organization that the code and the search document of a ticket need. */
-type Naming = { contact_id: string | null; prefix: string; organization_number: number }
+type Naming = {
+  contact_id: string | null
+  prefix: string
+  organization_number: number
+  /** The teams of the mailboxes where tickets open. */
+  homes: { id: string; is_default: boolean; team_id: string }[]
+}
 
 /** A ticket that was opened, and the time of it. */
 type Opened = { ticket: Ticket; locked_at: string }
@@ -44,7 +51,10 @@ export async function openTickets(scope: Scope, opened: OpenedTicket[]): Promise
     takeNumbersInside(scope.organization_id, opened.length),
     withChangeTime(scope.sql, lockContactsOf(scope, opened)),
   ])
-  const named = { assignee: null, labels: [], parent: null, custom: {} }
+  const teams = await homeTeams(scope, opened, naming)
+  const coming = opened.flatMap(({ id }) => (teams.has(id) ? { id, team_id: teams.get(id)!.id } : []))
+  const given = await chooseAssignees(scope, coming)
+  const named = { labels: [], parent: null, custom: {} }
   const written = opened.map(({ id, subject, contact_id, mailbox_id, actor, first, split_from_id }, index) => {
     const { prefix, organization_number } = naming.get(contact_id)!
     const number = first_number + index
@@ -52,17 +62,35 @@ export async function openTickets(scope: Scope, opened: OpenedTicket[]): Promise
     const company_id = companies.get(contact_id ?? '')
     const company = company_id ? { id: company_id } : null
     const mailbox = mailbox_id === null ? null : { id: mailbox_id }
+    const [team, assignee] = [teams.get(id) ?? null, given.get(id) ?? null]
     return {
       ...{ id, number, code: `${prefix}-${number}` },
-      fields: newFields({ subject }, { ...named, contact, company, mailbox }),
+      fields: newFields({ subject }, { ...named, contact, company, assignee, team, mailbox }),
       ...(split_from_id && { beside: { split_from_id } }),
       ...{ updated_at: changedAt(locked_at, id), organization_number, actor, first },
+      given_to: given.get(id),
     }
   })
   const tickets = await writeTickets(scope, written, () => readTickets(scope, opened)).catch((error) => {
     throw numberTaken(error)
   })
   return new Map(tickets.map((row) => [row.id, { ticket: present(row), locked_at }]))
+}
+
+/** The teams of the mailboxes where tickets open, by ticket. One that is being deleted gets none. */
+async function homeTeams(
+  scope: Scope,
+  opened: OpenedTicket[],
+  naming: Map<string | null, Naming>,
+): Promise<Map<string, { id: string }>> {
+  const found = opened.flatMap(({ id, contact_id, mailbox_id }) => {
+    const { homes } = naming.get(contact_id)!
+    const home = homes.find((one) => (mailbox_id === null ? one.is_default : one.id === mailbox_id))
+    return home ? [[id, { id: home.team_id }] as const] : []
+  })
+  const ids = new Set(found.map(([, team]) => team.id))
+  const kept = new Set(await lockAsKeys(scope, 'teams', [...ids], 'leave out'))
+  return new Map(found.filter(([, team]) => kept.has(team.id)))
 }
 
 /** @returns the companies of the contacts @throws DeadlockError */
@@ -89,14 +117,17 @@ async function findNaming(
   const ids = contactsOf(opened)
   const found = await sql<(Naming & { own_prefix: string })[]>`
     select c.id as contact_id, coalesce(co.ticket_prefix, o.ticket_prefix) as prefix, o.number as organization_number,
-      o.ticket_prefix as own_prefix
+      o.ticket_prefix as own_prefix, (
+        select coalesce(json_agg(json_build_object('id', mb.id, 'is_default', mb.is_default, 'team_id', mb.team_id)), '[]')
+        from mailboxes mb where mb.organization_id = ${organization_id} and mb.team_id is not null
+      ) as homes
     from organizations o
     left join contacts c on c.organization_id = ${organization_id} and c.id = any(${ids}::uuid[])
     left join companies co on co.organization_id = ${organization_id} and co.id = c.company_id
     where o.id = ${organization_id}`
   const naming = new Map<string | null, Naming>(found.map((one) => [one.contact_id, one]))
-  const { own_prefix, organization_number } = found[0]!
-  naming.set(null, { contact_id: null, prefix: own_prefix, organization_number })
+  const { own_prefix, organization_number, homes } = found[0]!
+  naming.set(null, { contact_id: null, prefix: own_prefix, organization_number, homes })
   if (ids.some((id) => !naming.has(id))) throw new DeadlockError(GONE)
   return naming
 }

@@ -21,6 +21,8 @@ export type TicketNames = Pick<Ticket, 'labels'> & {
   company_name: string
   assignee_id: string | null
   assignee_name: string
+  team_id: string | null
+  team_name: string
   mailbox_id: string | null
   mailbox_address: string
   mailbox_name: string | null
@@ -28,7 +30,7 @@ export type TicketNames = Pick<Ticket, 'labels'> & {
 
 export type TicketRow = Omit<
   Ticket,
-  keyof Turn | 'contact' | 'company' | 'assignee' | 'mailbox' | 'merged_into' | 'split_from'
+  keyof Turn | 'contact' | 'company' | 'assignee' | 'team' | 'mailbox' | 'merged_into' | 'split_from'
 > &
   TicketNames &
   TurnRow & {
@@ -50,7 +52,7 @@ export function fields(scope: Scope, reader = readerOf(scope)) {
   return sql`
     t.id, t.code, ${sql.unsafe(PLAIN.map((name) => COLUMNS[name] ?? `t.${name}`).join(', '))},
     t.contact_id, c.name as contact_name, c.email as contact_email, t.company_id, co.name as company_name, t.assignee_id, u.name as assignee_name,
-    t.mailbox_id, mb.address as mailbox_address, mb.name as mailbox_name,
+    t.team_id, tm.name as team_name, t.mailbox_id, mb.address as mailbox_address, mb.name as mailbox_name,
     (
       select coalesce(
         json_agg(json_build_object('id', l.id, 'name', l.name, 'color', l.color) order by lower(l.name), l.id), '[]'
@@ -84,6 +86,7 @@ export function withNames(scope: Scope, reader = readerOf(scope)) {
     left join contacts c on c.organization_id = ${organization_id} and c.id = t.contact_id
     left join companies co on co.organization_id = ${organization_id} and co.id = t.company_id
     left join users u on u.id = t.assignee_id
+    left join teams tm on tm.organization_id = ${organization_id} and tm.id = t.team_id
     left join mailboxes mb on mb.organization_id = ${organization_id} and mb.id = t.mailbox_id
     ${withLastMessage(scope)} ${withMark(scope, reader.id)}`
 }
@@ -108,6 +111,7 @@ export function present(row: TicketRow): Ticket {
     contact: row.contact_id ? { id: row.contact_id, name: row.contact_name, email: row.contact_email } : null,
     company: row.company_id ? { id: row.company_id, name: row.company_name } : null,
     assignee: row.assignee_id ? { id: row.assignee_id, name: row.assignee_name } : null,
+    team: row.team_id ? { id: row.team_id, name: row.team_name } : null,
     mailbox: row.mailbox_id ? { id: row.mailbox_id, address: row.mailbox_address, name: row.mailbox_name } : null,
     labels,
     parent,

@@ -89,6 +89,19 @@ const FIELDS = {
     initial: null,
     emptied: { purge: { assignee_id: null }, erasure: KEPT },
   },
+  team: {
+    answer: orNull(Type.Object({ id: Uuid, name: Type.String() }), { description: 'Who shares the work on it' }),
+    input: { team_id: optional(IdInput({ not_found: 'TEAM_NOT_FOUND', description: 'Default: that of the mailbox' })) },
+    change: {
+      team_id: optional(
+        nullable(
+          IdInput({ not_found: 'TEAM_NOT_FOUND', description: 'It may give the ticket to a member. Null: none' }),
+        ),
+      ),
+    },
+    initial: null,
+    emptied: { purge: { team_id: null }, erasure: KEPT },
+  },
   mailbox: {
     answer: orNull(
       Type.Object({
@@ -187,10 +200,19 @@ function merged<Part extends 'input' | 'change'>(part: Part) {
   return Object.assign({}, ...FIELD_NAMES.map((name) => FIELDS[name][part])) as Intersection<Fields[FieldName][Part]>
 }
 
-type Reference = 'contact' | 'company' | 'assignee' | 'mailbox' | 'parent'
+type Reference = 'contact' | 'company' | 'assignee' | 'team' | 'mailbox' | 'parent'
 type Plain = Exclude<FieldName, Reference | 'labels'>
 
-const { contact: _, company: __, assignee: ___, mailbox: ____, labels: _____, parent: ______, ...plain } = FIELDS
+const {
+  contact: _,
+  company: __,
+  assignee: ___,
+  team: ____,
+  mailbox: _____,
+  labels: ______,
+  parent: _______,
+  ...plain
+} = FIELDS
 
 /** Fields whose column has their name, and their value as answers show it. */
 export const PLAIN = Object.keys(plain) as Plain[]
@@ -229,12 +251,13 @@ type FieldColumn = Exclude<keyof (typeof tickets)['$inferSelect'], OwnColumn>
 
 /** The columns of fields. Labels have a table. */
 export function columnsOf(organization_id: string, fields: Written) {
-  const { contact, company, assignee, mailbox, parent, custom } = fields
+  const { contact, company, assignee, team, mailbox, parent, custom } = fields
   return {
     ...plainOf<Omit<Pick<Shown, Plain>, 'custom'>>(fields),
     contact_id: contact?.id ?? null,
     company_id: company?.id ?? null,
     assignee_id: assignee?.id ?? null,
+    team_id: team?.id ?? null,
     mailbox_id: mailbox?.id ?? null,
     parent_id: parent?.id ?? null,
     custom: JSON.stringify(custom),

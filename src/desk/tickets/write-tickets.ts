@@ -3,13 +3,15 @@ import { insertAuditRows } from '../../base/audit/audit'
 import { timeOfId } from '../../base/db/columns'
 import { isOneOf } from '../../base/db/few-rows'
 import { insertRows } from '../../base/db/insert-rows'
-import { type AuditRow, type Scope, together } from '../../base/scope'
+import { type AuditRow, type Scope, SYSTEM, together } from '../../base/scope'
 import { requireNotErased } from '../deeds/deeds'
 import { insertWhole, messageEntry } from '../messages/add-messages'
 import type { DraftWithId } from '../messages/draft'
 import { newDocument } from '../search/ticket-document'
+import type { Assignee } from '../teams/assign'
 import { type ActivityEntry, type EntryActor, recordActivities } from '../timeline/activity'
 import { turnOfNew } from '../turn/turn'
+import { changedEntry } from './changes'
 import { columnsOf, type Written } from './ticket-fields'
 
 /** A ticket that is to be written, with all that is written with it. */
@@ -27,6 +29,8 @@ export type TicketToWrite = {
   actor: EntryActor
   /** The first message. */
   first: DraftWithId | null | undefined
+  /** Set when its team gave it to a member. */
+  given_to?: Assignee | undefined
   /** Its timeline, unless that tells of the ticket and the first message. */
   entries?: ActivityEntry[]
   /** The entry of the audit log that is written with it. */
@@ -56,6 +60,25 @@ export async function lockContacts(
     contacts.map(({ deed_id }) => deed_id),
   )
   return new Map(contacts.map(({ id, company_id }) => [id, company_id]))
+}
+
+/**
+ * Locks labels or teams for new tickets, as foreign keys do. A ticket that may wait is left to its keys: they refuse a
+ * row that was deleted meanwhile.
+ * @returns those that are there
+ */
+export async function lockAsKeys(
+  { sql, organization_id }: Pick<Scope, 'sql' | 'organization_id'>,
+  table: 'labels' | 'teams',
+  ids: string[],
+  locked_rows: LockedRows,
+): Promise<string[]> {
+  if (ids.length === 0 || locked_rows === 'wait') return ids
+  const rows = await sql<{ id: string }[]>`
+    select id from ${sql(table)}
+    where organization_id = ${organization_id} and id ${isOneOf(sql, ids)}
+    for key share skip locked`
+  return rows.map(({ id }) => id)
 }
 
 /** The time of change of a new ticket: it is not before the time of its creation, which is that of its id. */
@@ -91,9 +114,12 @@ export async function writeTickets<Also>(
     fields.labels.map(({ id: label_id }) => ({ organization_id, ticket_id, label_id })),
   )
   const messages = tickets.flatMap(({ id: ticket_id, first }) => (first ? { ticket_id, draft: first } : []))
-  const activities = tickets.flatMap(({ id: ticket_id, actor, first, entries = entriesOf(first) }) =>
-    entries.map((entry) => ({ organization_id, ticket_id, actor, entry })),
-  )
+  const activities = tickets.flatMap(({ id: ticket_id, actor, first, given_to, entries = entriesOf(first) }) => [
+    ...entries.map((entry) => ({ organization_id, ticket_id, actor, entry })),
+    ...(given_to
+      ? [{ organization_id, ticket_id, actor: SYSTEM, entry: changedEntry('assignee', null, given_to) }]
+      : []),
+  ])
   const written = together([
     insertRows(sql, 'tickets', rows),
     insertRows(sql, 'ticket_search', documents),

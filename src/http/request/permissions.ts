@@ -17,6 +17,7 @@ const RESOURCES = [
   'mailboxes', // with domains
   'inbound_messages',
   'users',
+  'teams',
   'organization',
 ] as const
 
@@ -49,7 +50,7 @@ const AGENT: ReadonlySet<Permission | Standing> = new Set([
   ...(['drafts:read', 'drafts:write', 'macros:read', 'macros:write'] as const),
   ...(['contacts:read', 'contacts:write', 'companies:read', 'companies:write', 'labels:read', 'labels:write'] as const),
   ...(['time_entries:read', 'time_entries:write', 'webhooks:read', 'mailboxes:read'] as const),
-  ...(['users:read', 'organization:read', 'views:read', 'views:write'] as const),
+  ...(['users:read', 'teams:read', 'organization:read', 'views:read', 'views:write'] as const),
 ])
 
 type Role = (typeof ROLES)[number]

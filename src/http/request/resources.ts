@@ -70,6 +70,7 @@ const RESOURCES = {
     code: 'MAILBOX_NOT_FOUND',
     foreign_keys: ['inbound_messages_mailbox_fk', 'tickets_mailbox_fk'],
   },
+  team_id: { table: 'teams', code: 'TEAM_NOT_FOUND', foreign_keys: ['tickets_team_fk', 'mailboxes_team_fk'] },
   domain_id: { table: 'domains', code: 'DOMAIN_NOT_FOUND' },
   api_key_id: { table: 'api_keys', code: 'API_KEY_NOT_FOUND', deleted: 'revoked_at' },
   view_id: { table: 'views', code: 'VIEW_NOT_FOUND', private_of: 'owner_id' },

@@ -15,6 +15,7 @@ import { UNKNOWN_SENDER } from '../../desk/messages/draft'
 import { getWritten } from '../../desk/messages/queries'
 import { addToEach, type CandidatesOfTicket, type Standing } from '../../desk/participants/commands'
 import { leaveOut } from '../../desk/participants/leave-out'
+import { eventsOfNew } from '../../desk/tickets/changes'
 import { type OpenedTicket, openTickets } from '../../desk/tickets/open-tickets'
 import { reopenTickets } from '../../desk/tickets/reopen'
 import type { EntryActor } from '../../desk/timeline/activity'
@@ -145,7 +146,7 @@ async function writeConversations(scope: Scope, round: Decided[], subscribers: S
   const changes = drafted.map((one) => {
     const ticket = opened.get(one.ticket_id)?.ticket
     const created = createdEvent(read.get(one.draft.id)!, ticket ?? conversations.get(one.ticket_id)!)
-    const before: NewEvent[] = ticket ? [{ type: 'ticket.created', data: ticket }] : []
+    const before = ticket ? eventsOfNew(ticket) : []
     const events = [...before, created, ...(reopened.get(one.ticket_id) ?? [])]
     return { events, subscribers, traceparent: one.steps.traceparent }
   })

@@ -49,13 +49,13 @@ export function webhookLetter({ organization, id, host, error }: WebhookFields):
   const name = plainName(organization)
   return {
     subject: `A webhook of ${name} has failed`,
-    text: `A webhook of ${name} could not be delivered, and is switched to failed. Events wait for it now.
+    text: `A webhook of ${name} is switched to failed. Events wait for it now.
 
 Webhook: ${id}
 Host: ${host}
 Error: ${error}
 
-Mend the receiver, then set the webhook active again. What has waited too long is not sent.
+Mend the receiver or the filter, then set the webhook active again. What has waited too long is not sent.
 `,
   }
 }

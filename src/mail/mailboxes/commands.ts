@@ -10,6 +10,8 @@ import type { Format } from '../../base/html/formats'
 import { inTransaction, type Scope } from '../../base/scope'
 import { encrypt } from '../../base/secrets'
 import { freeLane } from '../../delivery/outbox/lane-faults'
+import { emptyNames } from '../../desk/naming/empty-names'
+import { requireTeam } from '../../desk/teams/queries'
 import { isPerson } from '../../http/request/permissions'
 import { sendOptions } from '../outbound/settings'
 import { testMailbox as tryConnection } from '../outbound/transport'
@@ -22,7 +24,10 @@ import type { Mailbox, MailboxChanges, MailboxTest, NewMailbox } from './model'
 import { getMailbox, getMailboxSmtp } from './queries'
 import { checkSmtp, smtpColumns } from './smtp-columns'
 
-/** Creates a mailbox; the first one of an organization is its default. @throws EMAIL_ALREADY_EXISTS (`claimAddress`) */
+/**
+ * Creates a mailbox; the first one of an organization is its default.
+ * @throws EMAIL_ALREADY_EXISTS (`claimAddress`), TEAM_NOT_FOUND
+ */
 export async function createMailbox(scope: Scope, input: NewMailbox): Promise<Mailbox> {
   const {
     smtp,
@@ -40,6 +45,7 @@ export async function createMailbox(scope: Scope, input: NewMailbox): Promise<Ma
   await checkSmtp(smtp)
   return inTransaction(scope, async (scope) => {
     await lockMailboxes(scope)
+    await requireTeam(scope, fields.team_id)
     const { db, organization_id } = scope
     const server = await smtpColumns(scope, id, smtp)
     await db
@@ -66,7 +72,10 @@ export async function createMailbox(scope: Scope, input: NewMailbox): Promise<Ma
   })
 }
 
-/** Changes a mailbox; `is_default: true` moves the default to it. @throws MAILBOX_NOT_FOUND, EMAIL_ALREADY_EXISTS */
+/**
+ * Changes a mailbox; `is_default: true` moves the default to it.
+ * @throws MAILBOX_NOT_FOUND, EMAIL_ALREADY_EXISTS, TEAM_NOT_FOUND
+ */
 export async function updateMailbox(scope: Scope, id: string, changes: MailboxChanges): Promise<Mailbox> {
   const { smtp, dkim, is_default, name, from_name, signature, signature_format, ...fields } = changes
   // 404 comes before what is wrong with the body.
@@ -77,6 +86,7 @@ export async function updateMailbox(scope: Scope, id: string, changes: MailboxCh
     await lockMailboxes(scope)
     const { db, organization_id } = scope
     const before = await getMasked(scope, id)
+    await requireTeam(scope, fields.team_id)
     const signing = dkim === undefined ? {} : dkimColumns(scope, id, dkim, made_key, before)
     const server = smtp === undefined ? {} : await smtpColumns(scope, id, smtp)
     const { address = before.address } = fields
@@ -117,6 +127,7 @@ export async function deleteMailbox(scope: Scope, id: string): Promise<void> {
     await deleteWithAddress(scope, id, before.address)
     await freeMail(scope, id)
     await settleDefault(scope, null)
+    await emptyNames(scope, 'mailbox', id)
     await auditDeleted(scope, before)
   })
 }

@@ -5,7 +5,7 @@ import { isEmailAddress } from '../../base/address/email'
 import { INLET_PROVIDERS, OAUTH_GRANTS, QUOTES, SMTP_SECURITIES, TEXT_FORMATS } from '../../base/db/schema'
 import { checkUrl } from '../../base/net/destination'
 import { Instant, orNull, Uuid } from '../../base/shapes/answers'
-import { body, flag, nullable, oneOf, optional, text } from '../../base/shapes/fields'
+import { body, flag, IdInput, nullable, oneOf, optional, text } from '../../base/shapes/fields'
 import { FORMAT_CHANGE, formatInput } from '../../desk/messages/model'
 import { FROM_VARIABLES, namesOnly, unknownVariable, VARIABLES } from '../../desk/templates/variables'
 import { readDkimKey } from './dkim'
@@ -104,6 +104,8 @@ const verp = flag({
     'about it finds it. The server must accept that sender and deliver the tag',
 })
 
+const team_id = IdInput({ not_found: 'TEAM_NOT_FOUND', description: 'The team of tickets that open here' })
+
 export const Mailbox = Type.Object({
   id: Uuid,
   address: Type.String({ description: 'Where it receives and what it sends as' }),
@@ -159,6 +161,7 @@ export const Mailbox = Type.Object({
   signature: orNull(Type.String({ description: 'Below public answers, in the email only; with variables' })),
   signature_format: orNull(oneOf(TEXT_FORMATS), { description: 'Null without a signature' }),
   quote: oneOf(QUOTES, { description: 'Earlier public messages below that: the newest, or all, newest first' }),
+  team_id: orNull(Uuid, { description: 'The team of tickets that open here; null: none' }),
   domain_verified: Type.Boolean({
     description:
       'Whether the domain of the address is verified as yours (`POST /domains`), and no other mailbox has the address. ' +
@@ -202,6 +205,7 @@ export const NewMailbox = body({
   signature: optional(signature),
   signature_format: formatInput(),
   quote: optional(oneOf(QUOTES, { description: 'Default `last`' })),
+  team_id: optional(team_id),
 })
 export type NewMailbox = typeof NewMailbox.static
 
@@ -230,6 +234,7 @@ export const MailboxChanges = body({
   signature: optional(nullable(signature)),
   signature_format: formatInput(FORMAT_CHANGE),
   quote: optional(oneOf(QUOTES)),
+  team_id: optional(nullable(team_id)),
 })
 export type MailboxChanges = typeof MailboxChanges.static
 

@@ -169,7 +169,7 @@ async function selectMailboxes({ sql, organization_id }: Scope, rest: Fragment):
       case when dkim_domain is not null then json_build_object(
         'domain', dkim_domain, 'selector', dkim_selector, 'private_key', dkim_private_key
       ) end as dkim,
-      verp, signature, signature_format, quote, case when i.id is not null then json_build_object(
+      verp, signature, signature_format, quote, m.team_id, case when i.id is not null then json_build_object(
         'provider', i.provider, 'has_signing_key', i.signing_key is not null
       ) end as inlet, m.has_address and ${isVerified(sql)} as domain_verified,
       f.error as sending_error, f.failing_since, (

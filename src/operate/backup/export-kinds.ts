@@ -46,6 +46,7 @@ export const KINDS: Kind[] = [
   { name: 'contacts', meaning: 'contacts', read: pages(listContacts) },
   { name: 'views', meaning: 'saved filters, private ones too', read: byId(viewRows) },
   { name: 'labels', meaning: 'labels', read: pages(listLabels) },
+  { name: 'teams', meaning: 'teams, with the addresses of their members', read: byId(teamRows) },
   { name: 'tickets', meaning: 'tickets', read: pages(listTickets) },
   { name: 'messages', meaning: 'messages and notes, with the ticket_id of each, and whom they quote', read: messages },
   { name: 'drafts', meaning: 'messages that are not sent yet', read: drafts },
@@ -189,6 +190,16 @@ function viewRows({ sql, organization_id }: Scope, after: string, most: Fragment
   return sql<{ id: string }[]>`
     select v.id, v.name, v.filter, v.sort, v.shared, v.owner_id, v.created_at, v.updated_at
     from views v where v.organization_id = ${organization_id} and v.id > ${after} order by v.id ${most}`
+}
+
+function teamRows({ sql, organization_id }: Scope, after: string, most: Fragment) {
+  const members = sql`
+    from team_members m join users u on u.id = m.user_id
+    where m.organization_id = ${organization_id} and m.team_id = t.id order by m.user_id`
+  return sql<{ id: string }[]>`
+    select t.id, t.name, array(select m.user_id ${members}) as member_ids, array(select u.email ${members}) as member_emails,
+      t.assign, t.capacity, t.created_at, t.updated_at
+    from teams t where t.organization_id = ${organization_id} and t.id > ${after} order by t.id ${most}`
 }
 
 function participantRows(scope: Scope, after: string, most: Fragment) {

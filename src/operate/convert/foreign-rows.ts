@@ -52,3 +52,39 @@ export class Labels {
     return [...keys.keys()]
   }
 }
+
+/** Groups of agents, which become teams: those of one name become one. */
+export class Groups {
+  readonly #names = new Map<string, string>()
+  readonly #members = new Map<string, Set<string>>()
+  readonly #key: (id: unknown) => string
+
+  constructor(key: (id: unknown) => string) {
+    this.#key = key
+  }
+
+  note(id: unknown, name: unknown): void {
+    if (textOf(name).trim() !== '') this.#names.set(textOf(id), textOf(name).trim())
+  }
+
+  /** Adds an agent, unless the group is unknown. */
+  add(id: unknown, email: string | undefined): void {
+    const key = this.keyOf(id)
+    if (key && email) this.#members.set(key, (this.#members.get(key) ?? new Set()).add(email))
+  }
+
+  /** The key of the team of a group. @returns undefined for an unknown group */
+  keyOf(id: unknown): string | undefined {
+    const name = this.#names.get(textOf(id))?.toLowerCase()
+    if (name === undefined) return undefined
+    return this.#key([...this.#names].find(([, other]) => other.toLowerCase() === name)![0])
+  }
+
+  write(out: OutFolder): void {
+    for (const [id, name] of this.#names) {
+      const external_id = this.#key(id)
+      if (this.keyOf(id) !== external_id) continue
+      out.write('teams', { external_id, name, member_emails: [...(this.#members.get(external_id) ?? [])] })
+    }
+  }
+}

@@ -1,7 +1,7 @@
 /** Converts Zammad: a dump of its database, with files in it or in `storage/fs`. */
 import { type Losses, noLosses } from '../import/fitting'
 import type { Value } from './dump-values'
-import { bodiesOf, keyed, Labels } from './foreign-rows'
+import { bodiesOf, Groups, keyed, Labels } from './foreign-rows'
 import {
   addTo,
   customOf,
@@ -50,12 +50,15 @@ class Known {
   /** Fields of the organization's own, by what has them. */
   readonly fields = new Map<string, Field[]>()
   readonly tags = new Map<string, string[]>()
+  readonly groups = new Groups(KEY)
+  readonly members = new Map<string, string[]>()
   readonly tickets = new Set<string>()
   readonly stored = new Map<string, Row[]>()
 }
 
 const LOOKUPS = [
   ...['roles', 'roles_users', 'ticket_state_types', 'ticket_states', 'ticket_priorities', 'groups', 'settings'],
+  'groups_users',
   ...['ticket_article_senders', 'tag_items', 'tag_objects', 'store_objects', 'store_files', 'object_lookups'],
   ...['object_manager_attributes', 'ticket_time_accounting_types'],
 ]
@@ -65,6 +68,12 @@ export async function convertZammad(source: Source, out: OutFolder): Promise<voi
   for await (const { table, row } of source.rows(LOOKUPS)) note(table, row, known)
   for await (const { row } of source.rows(['organizations'])) writeCompany(row, known, out)
   for await (const { row } of source.rows(['users'])) writePerson(row, known, out)
+  for (const [group, people] of known.members) {
+    for (const { email, is_agent } of people.flatMap((id) => known.people.get(id) ?? [])) {
+      if (is_agent) known.groups.add(group, email)
+    }
+  }
+  known.groups.write(out)
   for await (const { table, row } of source.rows(['tags', 'stores'])) noteOfObject(table, row, known)
   const labels = new Labels(KEY, out)
   for await (const { row } of source.rows(['tickets'])) writeTicket(row, known, labels, out)
@@ -84,6 +93,8 @@ export async function convertZammad(source: Source, out: OutFolder): Promise<voi
 function note(table: string, row: Row, known: Known): void {
   const [id, name] = [textOf(row.id), textOf(row.name)]
   if (table === 'settings') known.settings.set(name, settingIn(firstOf(row.state_current, row.state)))
+  else if (table === 'groups') known.groups.note(id, name)
+  else if (table === 'groups_users') addTo(known.members, textOf(row.group_id), textOf(row.user_id))
   else if (table === 'roles') known.roles.set(id, name)
   else if (table === 'roles_users') addTo(known.roles_of, textOf(row.user_id), textOf(row.role_id))
   else if (table === 'ticket_states') known.state_types.set(id, textOf(row.state_type_id))
@@ -192,17 +203,14 @@ function writeTicket(row: Row, known: Known, labels: Labels, out: OutFolder): vo
   const is_assigned = has_owner && is_agent && email
   if (has_owner && !is_assigned) losses.left_out.push({ path: '/assignee_id', message: 'is no agent of the source' })
   const company_id = idOf(row.organization_id)
-  const others = {
-    group: known.names.get(`groups ${textOf(row.group_id)}`),
-    ...{ pending_until: timeOf(row.pending_time), note: textOf(row.note), type: textOf(row.type) },
-  }
+  const others = { pending_until: timeOf(row.pending_time), note: textOf(row.note), type: textOf(row.type) }
   out.write(
     'tickets',
     {
       contact_id: known.people.get(customer)?.email && customer !== NOBODY ? KEY(customer) : null,
       ...{ external_id: KEY(id), code: textOf(row.number), subject: subjectOf(textOf(row.title)) },
       ...{ status: status ?? 'open', priority: PRIORITIES.find(([word]) => word.test(priority))?.[1] ?? 'normal' },
-      assignee_id: is_assigned ? KEY(owner) : undefined,
+      ...{ assignee_id: is_assigned ? KEY(owner) : undefined, team: known.groups.keyOf(row.group_id) },
       company_id: company_id && KEY(company_id),
       label_ids: labels.keysOf(known.tags.get(id) ?? []),
       custom: customIn(row, 'Ticket', known, losses, others),

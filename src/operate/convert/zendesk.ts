@@ -1,6 +1,6 @@
 /** Converts Zendesk: its JSON export, or saved answers of its API. Files are those that were saved in `attachments`. */
 import { noLosses } from '../import/fitting'
-import { bodiesOf, keyed, Labels, leaveNoPlace, timesOf } from './foreign-rows'
+import { bodiesOf, Groups, keyed, Labels, leaveNoPlace, timesOf } from './foreign-rows'
 import {
   customOf,
   emailOf,
@@ -24,23 +24,31 @@ const KEY = keyed('zendesk')
 const STATUSES: Record<string, string> = {
   ...{ new: 'open', open: 'open', hold: 'open', pending: 'pending', solved: 'resolved', closed: 'closed' },
 }
+const PEOPLE = ['organizations', 'users', 'groups', 'group_memberships']
 const PRIORITIES = ['low', 'normal', 'high', 'urgent']
 
 type Person = { name: string; email: string | undefined; is_agent: boolean }
 /** The customers of a ticket, by which authors who are gone are told apart. */
 type Ticket = { customers: Set<string>; has_comments: boolean }
-type Known = { people: Map<string, Person>; groups: Map<string, string>; tickets: Map<string, Ticket>; labels: Labels }
+type Known = { people: Map<string, Person>; groups: Groups; tickets: Map<string, Ticket>; labels: Labels }
 
 export async function convertZendesk(source: Source, out: OutFolder): Promise<void> {
-  const known: Known = { people: new Map(), groups: new Map(), tickets: new Map(), labels: new Labels(KEY, out) }
+  const known: Known = { people: new Map(), groups: new Groups(KEY), tickets: new Map(), labels: new Labels(KEY, out) }
+  const memberships: Foreign[] = []
   const seen = new Set<string>()
   const isNew = (kind: string, id: unknown) => !seen.has(`${kind} ${id}`) && seen.add(`${kind} ${id}`)
-  for await (const { kind, item } of itemsOf(source, ['organizations', 'users', 'groups'])) {
+  for await (const { kind, item } of itemsOf(source, PEOPLE)) {
     if (!isNew(kind, item.id)) continue
     if (kind === 'users') writePerson(item, known, out)
-    else if (kind === 'groups') known.groups.set(textOf(item.id), textOf(item.name))
+    else if (kind === 'group_memberships') memberships.push(item)
+    else if (kind === 'groups') known.groups.note(item.id, item.name)
     else writeCompany(item, out)
   }
+  for (const { user_id, group_id } of memberships) {
+    const { email, is_agent } = known.people.get(textOf(user_id)) ?? {}
+    if (is_agent) known.groups.add(group_id, email)
+  }
+  known.groups.write(out)
   for await (const { item } of itemsOf(source, ['tickets'])) {
     if (isNew('tickets', item.id)) writeTicket(item, known, out)
   }
@@ -115,7 +123,8 @@ function writeTicket(ticket: Foreign, { people, groups, tickets, labels }: Known
   }
   const fields = objectsOf(ticket.custom_fields ?? ticket.fields).map(({ id, value }) => [`field_${textOf(id)}`, value])
   const { type, due_at, satisfaction_rating } = ticket
-  const group = groups.get(textOf(ticket.group_id)) ?? ticket.group_id
+  const team = groups.keyOf(ticket.group_id)
+  const group = team ? undefined : ticket.group_id
   const other_id = ticket.external_id
   const rating = fieldsOf(satisfaction_rating).score
   leaveNoPlace(ticket, ['problem_id', 'followup_ids', 'sharing_agreement_ids'], losses)
@@ -130,7 +139,7 @@ function writeTicket(ticket: Foreign, { people, groups, tickets, labels }: Known
       contact_id: people.get(textOf(ticket.requester_id))?.email ? KEY(ticket.requester_id) : null,
       assignee_id: assignee && people.get(assignee)?.is_agent ? KEY(assignee) : undefined,
       company_id: idOf(ticket.organization_id) && KEY(ticket.organization_id),
-      label_ids: labels.keysOf(listOf(ticket.tags)),
+      ...{ team, label_ids: labels.keysOf(listOf(ticket.tags)) },
       custom: customOf(
         { ...Object.fromEntries(fields), type, due_at, group, external_id: other_id, rating: scoreOf(rating) },
         losses,

@@ -10,7 +10,7 @@ import { inTransaction, type Scope } from '../../base/scope'
 import type { Report } from './import-report'
 import { idAt } from './key-hashes'
 import type { Find, Kind, Line, Placed, Prepared } from './kind'
-import { findKnown, holdRows, type KnownRow, keyOf, lockImport, noteKnown, type Referred } from './known'
+import { findKnown, holdRows, type KnownRow, keyOf, lockImport, noteKnown, REFERRED } from './known'
 
 /** The subject of an import: keys of a dry run are remembered instead of written. */
 export type Run = { scope: Scope; report: Report; dry: Set<string> | undefined }
@@ -165,7 +165,7 @@ async function finder<Input>({ scope, dry }: Run, kind: Kind<Input>, lines: Line
     named.map(([of, key]) => keyOf(of, key)),
   )
   const ids = new Map<string, string | null>()
-  for (const of of ['companies', 'users', 'contacts', 'labels', 'tickets'] as Referred[]) {
+  for (const of of REFERRED) {
     const keys = [...new Set(named.filter(([one]) => one === of).map(([, key]) => keyOf(of, key)))]
     const there = keys.flatMap((key) => known.get(key)?.row_id ?? [])
     const held = await holdRows(scope, of, there)

@@ -20,6 +20,7 @@ import {
   keyIn,
   type Line,
   leaveUnknown,
+  matchNames,
   type Placed,
   timesOf,
   unknownKey,
@@ -160,19 +161,10 @@ export const LABELS: Kind<NewLabel> = {
   model: NewLabel,
   most: 200,
   shape: ({ color = '#6B7280', ...given }) => ({ ...given, color }),
-  match: matchLabels,
+  match: (scope, lines) => matchNames(scope, 'labels', lines),
   states: (scope, ids) => timesOf(scope, 'labels', ids),
   stateOf: ({ updated_at }) => updated_at,
   write: writeLabels,
-}
-
-async function matchLabels({ sql, organization_id }: Scope, lines: Line<NewLabel>[]): Promise<Map<string, string>> {
-  const given = JSON.stringify(lines.map(({ keys, input }) => ({ key: keys[0], name: input.name })))
-  const found = await sql<{ key: string; id: string }[]>`
-    with g as materialized (select * from json_to_recordset(${given}::text::json) as x (key text, name text))
-    select g.key, l.id from g
-    join labels l on l.organization_id = ${organization_id} and lower(l.name) = lower(g.name)`
-  return new Map(found.map(({ key, id }) => [key, id]))
 }
 
 async function writeLabels(scope: Scope, lines: Placed<NewLabel>[]): Promise<undefined> {

@@ -2,6 +2,7 @@
 import { COMPANIES, CONTACTS, LABELS } from './import-customers'
 import { MESSAGES } from './import-messages'
 import { USERS } from './import-people'
+import { TEAMS } from './import-teams'
 import { TICKETS } from './import-tickets'
 import { PARTICIPANTS, TIME_ENTRIES } from './ticket-parts'
 
@@ -10,6 +11,7 @@ export const KINDS = {
   users: USERS,
   contacts: CONTACTS,
   labels: LABELS,
+  teams: TEAMS,
   tickets: TICKETS,
   participants: PARTICIPANTS,
   messages: MESSAGES,

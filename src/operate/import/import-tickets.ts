@@ -46,11 +46,13 @@ export const TICKETS: Kind<ImportedTicket> = {
     label_ids: given.label_ids ?? labelKeys(given.labels),
     parent_id: keyIn(given, 'parent_id', 'parent') ?? undefined,
     mailbox: addressIn(given.mailbox),
+    team: keyIn(given, 'team_id', 'team') ?? undefined,
   }),
-  references: ({ contact_id, company_id, assignee_id, label_ids = [] }) => [
+  references: ({ contact_id, company_id, assignee_id, team, label_ids = [] }) => [
     ...(contact_id ? [['contacts', contact_id] as ['contacts', string]] : []),
     ...(company_id ? [['companies', company_id] as ['companies', string]] : []),
     ...(assignee_id ? [['users', assignee_id] as ['users', string]] : []),
+    ...(team ? [['teams', team] as ['teams', string]] : []),
     ...label_ids.map((id) => ['labels', id] as ['labels', string]),
   ],
   judge: judgeTicket,
@@ -63,13 +65,14 @@ export const TICKETS: Kind<ImportedTicket> = {
 
 /** Everything that a ticket names must have come; what was deleted here, and an agent who never came, is left out. */
 function judgeTicket(input: ImportedTicket, find: Find, losses: Losses): Fault[] {
-  const { contact_id, company_id, assignee_id, label_ids = [] } = input
+  const { contact_id, company_id, assignee_id, team, label_ids = [] } = input
   const named: [string, Referred, string | null | undefined][] = [
     ['/contact_id', 'contacts', contact_id],
     ['/company_id', 'companies', company_id],
     ...label_ids.map((id, at): [string, Referred, string] => [`/label_ids/${at}`, 'labels', id]),
   ]
   if (assignee_id) leaveUnknown(losses, '/assignee_id', 'users', find('users', assignee_id))
+  if (team) leaveUnknown(losses, '/team', 'teams', find('teams', team))
   return named.flatMap(([path, kind, key]) => {
     if (!key) return []
     const id = find(kind, key)
@@ -125,11 +128,12 @@ async function writeLines(
     const labels = [...label_ids].map((id) => ({ id }))
     const mailbox = named(input.mailbox && mailboxes.get(addressKey(input.mailbox)))
     if (input.mailbox && !mailbox) losses.left_out.push({ path: '/mailbox', message: 'is no mailbox here' })
+    const team = named(input.team && find('teams', input.team))
     const custom = changedCustom({}, input.custom)
     // `importParents` gives it its parent.
     return newFields(
       { ...input, ...sleepOf(input, losses) },
-      { contact, company, assignee, mailbox, labels, parent: null, custom },
+      { contact, company, assignee, team, mailbox, labels, parent: null, custom },
     )
   })
   const codes = await codesFor(

@@ -62,7 +62,7 @@ export type Kind<Input> = {
 
 export type Left<Input> = Map<Placed<Input>, string>
 
-type TableWithTimes = 'companies' | 'contacts' | 'labels' | 'time_entries' | 'tickets'
+type TableWithTimes = 'companies' | 'contacts' | 'labels' | 'teams' | 'time_entries' | 'tickets'
 
 /** Locks rows and reads their times of change. */
 export async function timesOf(scope: Scope, table: TableWithTimes, ids: string[]): Promise<Map<string, string>> {
@@ -125,4 +125,18 @@ export async function byExternalId<T extends { external_id?: string }>(
       return id ? [[keys[0]!, id] as const] : []
     }),
   )
+}
+
+/** Finds what has the names of lines here already, without regard to case. @returns ids by key */
+export async function matchNames<T extends { name: string }>(
+  { sql, organization_id }: Scope,
+  table: 'labels' | 'teams',
+  lines: Line<T>[],
+): Promise<Map<string, string>> {
+  const given = JSON.stringify(lines.map(({ keys, input }) => ({ key: keys[0], name: input.name })))
+  const found = await sql<{ key: string; id: string }[]>`
+    with g as materialized (select * from json_to_recordset(${given}::text::json) as x (key text, name text))
+    select g.key, l.id from g
+    join ${sql(table)} l on l.organization_id = ${organization_id} and lower(l.name) = lower(g.name)`
+  return new Map(found.map(({ key, id }) => [key, id]))
 }

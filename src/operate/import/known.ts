@@ -4,7 +4,8 @@ import type { Scope } from '../../base/scope'
 import { hashOf } from './key-hashes'
 
 /** Kinds that others refer to. */
-export type Referred = 'companies' | 'users' | 'contacts' | 'labels' | 'tickets'
+export const REFERRED = ['companies', 'users', 'contacts', 'labels', 'teams', 'tickets'] as const
+export type Referred = (typeof REFERRED)[number]
 
 export type KnownRow = { row_id: string; digest: string | null; state: string | null }
 

@@ -6,6 +6,7 @@ import { MESSAGE_CHANNELS, MESSAGE_DIRECTIONS, ROLES, TEXT_FORMATS } from '../..
 import type { Fault } from '../../base/errors'
 import { body, flag, nameInput, nullable, oneOf, optional, text } from '../../base/shapes/fields'
 import { currencyInput, rateInput } from '../../base/shapes/money'
+import { TEAM } from '../../desk/teams/model'
 import { CHANGES, INPUTS } from '../../desk/tickets/ticket-fields'
 import { duration_minutes, WorkFields } from '../../desk/time-entries/model'
 import { judgeBody } from '../../http/request/validation-errors'
@@ -25,14 +26,21 @@ export const ImportedUser = body({
 })
 export type ImportedUser = typeof ImportedUser.static
 
+export const ImportedTeam = body({
+  ...TEAM,
+  member_emails: optional(Type.Array(text({ max: 254 }), { maxItems: 1000, fault: 'must be a list of addresses' })),
+})
+export type ImportedTeam = typeof ImportedTeam.static
+
 const {
   subject,
   status,
   priority,
   contact_id: _,
   assignee_id: __,
-  mailbox_id: ___,
-  label_ids: ____,
+  team_id: ___,
+  mailbox_id: ____,
+  label_ids: _____,
   ...others
 } = { ...CHANGES, ...INPUTS }
 
@@ -50,6 +58,7 @@ export const ImportedTicket = body({
   ...others,
   description_format: optional(oneOf(TEXT_FORMATS)),
   mailbox: optional(text({ max: 254 })),
+  team: optional(key()),
 })
 export type ImportedTicket = typeof ImportedTicket.static
 

@@ -8,6 +8,7 @@ import { forgetMemberships, requireSessionNow, type TokenOfUser } from '../../ht
 import { type Claims, hashToken } from '../../http/admission/tokens'
 import { auditAccount, writeAccountEntries } from './account-audit'
 import type { Me, MeChanges } from './model'
+import { changeOwnMembership, type OwnCaller } from './own-membership'
 import { hashPassword, verifyPassword } from './password'
 import { tryPassword } from './password-guesses'
 import { findAccount, getMe, kindOf, lockVerified, needsProvider } from './queries'
@@ -146,26 +147,28 @@ async function endOthers(inner: Connection, { id, session_id }: Caller): Promise
 }
 
 /**
- * Changes the caller's name or password; a new password ends all other sessions.
+ * Changes the caller's name or password, or what belongs to a membership; a new password ends all other sessions.
  * @param origin where it comes from: wrong current passwords are counted like those of sign-in
  * @param headers of the answer: get `retry-after` with RATE_LIMITED
  * @throws VALIDATION_ERROR at /current_password when it is wrong or missing; RATE_LIMITED; INVALID_TOKEN when the
- *   session
- *   was ended meanwhile
+ *   session was ended meanwhile; FORBIDDEN for an organization that is not the caller's
  */
 export async function updateMe(
   connection: Connection,
-  caller: TokenOfUser,
+  caller: TokenOfUser & OwnCaller,
   changes: MeChanges,
   { origin, headers }: { origin: Origin; headers: Record<string, string | number> },
 ): Promise<Me> {
   const { id: user_id, session_id } = caller
-  const { name, new_password } = changes
+  const { name, new_password, available } = changes
+  if (caller.is_from_provider && (name !== undefined || new_password !== undefined)) throw new ApiError('FORBIDDEN')
   const verified_hash =
     new_password === undefined ? null : await verifyOwn(connection, user_id, changes, { origin, headers })
   const password_hash = new_password === undefined ? null : await hashPassword(new_password, origin.ip)
   await transact(connection, async (inner) => {
     const { name: name_before } = await lockOwn(inner, caller, verified_hash)
+    if (available !== undefined) await changeOwnMembership(inner, caller, { available })
+    if (name === undefined && password_hash === null) return
     await inner.sql`
       update users
       set name = coalesce(${name ?? null}, name), password_hash = coalesce(${password_hash}, password_hash), updated_at = now()
@@ -179,7 +182,7 @@ export async function updateMe(
   })
   forgetMemberships(user_id)
   await writeAccountEntries(connection, user_id)
-  return getMe(connection, user_id, session_id)
+  return getMe(connection, caller)
 }
 
 /**

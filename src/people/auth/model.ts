@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { ROLES } from '../../base/db/schema'
 import { Instant, orNull, Uuid, unchecked } from '../../base/shapes/answers'
-import { body, nameInput, oneOf, optional, text } from '../../base/shapes/fields'
+import { body, flag, nameInput, oneOf, optional, text } from '../../base/shapes/fields'
 
 export const Credentials = body({
   email: Type.String({ fault: 'must be text', examples: ['admin@example.com'] }),
@@ -52,6 +52,13 @@ export const Me = unchecked(
       Type.Object({ id: Uuid, name: Type.String(), role: oneOf(ROLES, { description: 'In this organization' }) }),
       { description: 'Oldest membership first: the first one is meant when a request names none' },
     ),
+    available: optional(
+      Type.Boolean({
+        description:
+          'Whether teams may give the caller tickets, in the organization that `X-Organization-Id` names or else the ' +
+          "first one; absent when that is not the caller's",
+      }),
+    ),
   }),
 )
 export type Me = typeof Me.static
@@ -79,5 +86,8 @@ export const MeChanges = body({
   name: optional(nameInput()),
   current_password: optional(Type.String({ fault: 'must be text' })),
   new_password: optional(Password),
+  available: optional(
+    flag({ description: 'In the organization that `X-Organization-Id` names, or else the first one' }),
+  ),
 })
 export type MeChanges = typeof MeChanges.static

@@ -23,6 +23,15 @@ import { getMe } from './queries'
 import { finishSignIn } from './second-step'
 import { listSessions, signedInAnswer } from './sessions'
 
+/** The caller, with the organization that is meant: a header names it in whatever form. */
+function ownAccount<User extends { organization_id: string }>(
+  user: User,
+  request: Request,
+): User & { meant_id: string } {
+  const named = request.headers.get('x-organization-id')?.trim().toLowerCase()
+  return { ...user, meant_id: named || user.organization_id }
+}
+
 export const authRoutes = new Elysia({
   tags: ['Authentication'],
   detail: { about: 'Sign in, stay signed in, sign out; the own account.' },
@@ -93,7 +102,7 @@ export const authRoutes = new Elysia({
 
   .use(signedIn)
 
-  .get('/auth/me', ({ user, request }) => getMe(accountConnection(request), user.id, user.session_id), {
+  .get('/auth/me', ({ user, request }) => getMe(accountConnection(request), ownAccount(user, request)), {
     response: Me,
     detail: { summary: 'Get own account', permission: 'account', is_for_providers: true },
   })
@@ -101,9 +110,19 @@ export const authRoutes = new Elysia({
   .patch(
     '/auth/me',
     ({ user, body, request, set }) => {
-      return updateMe(accountConnection(request), user, body, { origin: originOf(request), headers: headersOf(set) })
+      const by = { origin: originOf(request), headers: headersOf(set) }
+      return updateMe(accountConnection(request), ownAccount(user, request), body, by)
     },
-    { body: MeChanges, response: Me, detail: { summary: 'Update own account', permission: 'account' } },
+    {
+      body: MeChanges,
+      response: Me,
+      detail: {
+        summary: 'Update own account',
+        description: 'A session of an identity provider changes only what belongs to the membership',
+        permission: 'account',
+        is_for_providers: true,
+      },
+    },
   )
 
   .post(

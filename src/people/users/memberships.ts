@@ -4,7 +4,9 @@ import { ApiError, fieldError } from '../../base/errors'
 import { afterCommit, type Scope } from '../../base/scope'
 import { removeDrafts } from '../../desk/drafts/remove-drafts'
 import { keepDrafts } from '../../desk/drafts/send-later'
+import { emptyNames } from '../../desk/naming/empty-names'
 import { removeMarksOf } from '../../desk/read-marks/keep-marks'
+import { leaveTeams } from '../../desk/teams/commands'
 import { stopTimerOf } from '../../desk/timers/commands'
 import { disownViews } from '../../desk/views/commands'
 import { forgetMemberships } from '../../http/admission/membership'
@@ -13,7 +15,7 @@ import { ADMINS, hasActiveAdmin, lockAdmins } from './queries'
 
 /**
  * Ends a membership; tickets and time entries keep the name, a running timer is logged, and read marks, private views
- * and drafts are removed. Drafts that were to be sent later stay, for others.
+ * and drafts are removed. Drafts that were to be sent later stay, for others. Teams go on without the member.
  * @throws USER_NOT_FOUND when there is none; VALIDATION_ERROR for the last admin
  */
 export async function removeMembership(scope: Scope, user_id: string): Promise<void> {
@@ -33,6 +35,8 @@ export async function removeMembership(scope: Scope, user_id: string): Promise<v
   await removeDrafts(scope, sql`${own()} and d.send_error is null`)
   await removeMarksOf(scope, user_id)
   await disownViews(scope, user_id)
+  await leaveTeams(scope, user_id)
+  await emptyNames(scope, 'member', user_id)
   await endSessionsOfNoMember(scope, user_id)
   if (member.active && isAdmin(member.role)) await requireAdmin(scope, '')
   afterCommit(scope, () => forgetMemberships(user_id))

@@ -22,6 +22,7 @@ export const User = Type.Object({
   ),
   currency: Type.String({ description: "ISO 4217 code; the organization's unless set" }),
   active: Type.Boolean({ description: 'Whether the user may sign in: true for the status `active` alone' }),
+  available: Type.Boolean({ description: 'Whether teams may give the user tickets' }),
   status: oneOf(USER_STATUSES, {
     description: '`invited` until the invitation was accepted; `id` is its id until then',
   }),
@@ -48,5 +49,6 @@ export const UserChanges = body({
   hourly_rate: optional(nullable(rateInput())),
   currency: optional(nullable(currencyInput())),
   active: optional(flag()),
+  available: optional(flag()),
 })
 export type UserChanges = typeof UserChanges.static

@@ -116,7 +116,11 @@ function people(scope: Scope): Fragment {
 
 function members({ sql, organization_id }: Scope): Fragment {
   return sql`
-    select ${userFields(sql, { person: 'u', terms: 'm' }, sql`case when m.active then 'active' else 'inactive' end`)}
+    select ${userFields(
+      sql,
+      { person: 'u', terms: 'm' },
+      { status: sql`case when m.active then 'active' else 'inactive' end`, available: sql`m.available` },
+    )}
     from memberships m
     join users u on u.id = m.user_id
     join organizations o on o.id = ${organization_id}
@@ -125,7 +129,7 @@ function members({ sql, organization_id }: Scope): Fragment {
 
 function invited({ sql, organization_id }: Scope): Fragment {
   return sql`
-    select ${userFields(sql, { person: 'i', terms: 'i' }, sql`'invited'`)}
+    select ${userFields(sql, { person: 'i', terms: 'i' }, { status: sql`'invited'`, available: sql`true` })}
     from invitations i
     join organizations o on o.id = ${organization_id}
     where i.organization_id = ${organization_id}`
@@ -135,9 +139,14 @@ function invited({ sql, organization_id }: Scope): Fragment {
  * The select list of a `User`, with the organization as `o`.
  * @param aliases of the tables with the name of the person, and with the role
  */
-function userFields(sql: Sql, aliases: { person: string; terms: string }, status: Fragment): Fragment {
+function userFields(
+  sql: Sql,
+  aliases: { person: string; terms: string },
+  { status, available }: { status: Fragment; available: Fragment },
+): Fragment {
   const [person, terms] = [sql(aliases.person), sql(aliases.terms)]
   return sql`${person}.id, ${person}.email, ${person}.name, ${terms}.role, ${terms}.hourly_rate,
-    coalesce(${terms}.currency, o.currency) as currency, (${status}) = 'active' as active, ${status} as status,
+    coalesce(${terms}.currency, o.currency) as currency, (${status}) = 'active' as active,
+    ${available} as available, ${status} as status,
     ${terms}.created_at`
 }

@@ -13,6 +13,7 @@ import {
   createContact,
   createLabel,
   createMessage,
+  createTeam,
   createTicket,
   insertMailbox,
 } from '../../support/factories'
@@ -70,6 +71,10 @@ const PLAIN = {
     values: () => ['false', 'true'],
     matches: ({ merged_into }, value) => (merged_into !== null) === (value === 'true'),
     inBody: (value) => value === 'true',
+  },
+  team_id: {
+    values: ({ tickets }) => [tickets[0]!.team!.id, 'none'],
+    matches: ({ team }, value) => (team?.id ?? 'none') === value,
   },
   mailbox_id: {
     values: ({ tickets }) => [tickets[0]!.mailbox!.id, tickets[2]!.mailbox!.id],
@@ -149,6 +154,7 @@ async function fillDesk(): Promise<Desk> {
     await insertMailbox(scope, { smtp: false }),
     await insertMailbox(scope, { smtp: false, is_default: false }),
   ]
+  const team = await createTeam(admin)
   const ids: string[] = []
   for (let n = 0; n < TICKETS; n++) {
     const { id } = await createTicket(agent, {
@@ -157,6 +163,7 @@ async function fillDesk(): Promise<Desk> {
       contact_id: contacts[n % 2].id,
       priority: ['normal', 'urgent', 'normal', 'urgent', 'low'][n % 5],
       assignee_id: n % 3 === 2 ? undefined : agent.user_id,
+      team_id: n % 4 < 2 ? team.id : undefined,
       label_ids: labels.filter((_, at) => (n >> (2 * at)) % 4 === 1),
       external_id: `order ${n}`,
       mailbox_id: [mailboxes[0], undefined, mailboxes[1], mailboxes[0], undefined][n % 5]?.id,

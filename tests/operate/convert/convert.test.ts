@@ -151,6 +151,52 @@ test('Zammad: types of states, user 1 for nobody, merged tickets, time and files
   expect((await importFolder(folder, desk.id, env)).code).toBe(0)
 })
 
+test('groups of Zendesk and Zammad become teams with their agents, those of one name one', async () => {
+  const zendesk = await convert('zendesk', {
+    ...ZENDESK,
+    'groups.json': JSON.stringify({
+      groups: [1, 2, 3].map((id) => ({ id, name: ['Support', 'Sales', 'SALES '][id - 1] })),
+    }),
+    'group_memberships.json': JSON.stringify({
+      group_memberships: [
+        { id: 1, user_id: 11, group_id: 3 },
+        { id: 2, user_id: 10, group_id: 1 },
+        { id: 3, user_id: 11, group_id: 9 },
+      ],
+    }),
+    'tickets-2.json': JSON.stringify({
+      tickets: [3, 9].map((group_id) => ({ id: 200 + group_id, subject: 'Of a group', status: 'open', group_id })),
+    }),
+  })
+  expect(readRows(zendesk.folder, 'teams')).toEqual([
+    { external_id: 'zendesk:1', name: 'Support', member_emails: [] },
+    { external_id: 'zendesk:2', name: 'Sales', member_emails: ['alan@desk.example'] },
+  ])
+  const tickets = readRows(zendesk.folder, 'tickets')
+  expect(tickets.find(({ code }) => code === '203')).toMatchObject({ team: 'zendesk:2', custom: {} })
+  const [unknown] = tickets.filter(({ code }) => code === '209')
+  expect([unknown.team, unknown.custom.group]).toEqual([undefined, 9])
+  const dump = String(ZAMMAD['dump.sql'])
+    .replace('(id, organization_id, number, title,', '(group_id, id, organization_id, number, title,')
+    .replace(/^(100\t1\t2000|101\t1\t2000)/gm, '2\t$1')
+  const groups = [
+    'COPY public.groups (id, name) FROM stdin;\n1\tUsers\n2\tUsers::Second\n\\.\n',
+    'COPY public.groups_users (user_id, group_id, access) FROM stdin;\n11\t2\tfull\n10\t2\tread\n\\.\n',
+  ]
+  const zammad = await convert('zammad', {
+    'dump.sql': dump.replace('COPY public.organizations', `${groups.join('')}$&`),
+  })
+  expect(readRows(zammad.folder, 'teams')).toEqual([
+    { external_id: 'zammad:1', name: 'Users', member_emails: [] },
+    { external_id: 'zammad:2', name: 'Users::Second', member_emails: ['alan@desk.example'] },
+  ])
+  expect(readRows(zammad.folder, 'tickets')).toMatchObject([{ code: '20001', team: 'zammad:2' }])
+  const organization = await desk.createDesk()
+  for (const { folder } of [zendesk, zammad]) expect((await importFolder(folder, organization.id, env)).code).toBe(0)
+  const { data } = (await organization.admin.get('/tickets?per_page=100')).body
+  expect(data.filter(({ team }: { team: { name: string } | null }) => team).length).toBe(2)
+})
+
 test('a dump is read the same in pieces of any size, whatever its form', async () => {
   const dump = Buffer.from(
     `-- PostgreSQL database dump\nINSERT INTO public.t (id, a, b) VALUES (1, 'It''s \\n; (x)', '\\x4142'), (2, NULL, E'a\\nb'::text);\n`,

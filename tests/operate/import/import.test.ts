@@ -58,13 +58,26 @@ function sample(): Rows {
       },
     ],
     labels: [{ external_id: 'l:1', name: 'billing' }],
+    teams: [
+      {
+        ...{ external_id: 'g:1', name: 'Billing', assign: 'round_robin', capacity: 3 },
+        member_emails: ['OLD.agent@desk.example', 'nobody@desk.example'],
+      },
+    ],
     tickets: [
       {
         ...{ external_id: 't:1', code: 'TKT-900', subject: 'Printer on fire', contact_id: 'p:1', assignee_id: 'u:1' },
         ...{ status: 'closed', priority: 'high', label_ids: ['l:1'], custom: { tier: 'gold' } },
         ...{ created_at: AT, updated_at: '2020-03-03T04:05:06Z' },
       },
-      { external_id: 't:2', code: '#00901', subject: 'Paper jam', contact_id: 'p:1', assignee_id: 'nobody' },
+      {
+        external_id: 't:2',
+        code: '#00901',
+        subject: 'Paper jam',
+        contact_id: 'p:1',
+        assignee_id: 'nobody',
+        team: 'g:1',
+      },
     ],
     participants: [{ external_id: 'x:1', ticket_id: 't:1', email: 'friend@umbrella.example', name: 'Friend' }],
     messages: [
@@ -116,10 +129,15 @@ test('an import brings everything with its times, and no event but one at its en
   const folder = sampleFolder()
   const { code, numbers, stderr } = await importFolder(folder, id, env)
   expect([code, stderr]).toEqual([0, ''])
-  expect(Object.values(numbers).map(({ created }) => created)).toEqual([1, 1, 1, 1, 2, 1, 3, 1])
+  expect(Object.values(numbers).map(({ created }) => created)).toEqual([1, 1, 1, 1, 1, 2, 1, 3, 1])
 
   const [second, ticket] = (await admin.get('/tickets')).body.data
-  expect(second).toMatchObject({ code: 'TKT-901', assignee: null, status: 'open' })
+  // The import gives no ticket to a member.
+  expect(second).toMatchObject({ code: 'TKT-901', assignee: null, status: 'open', team: { name: 'Billing' } })
+  const [team] = (await admin.get('/teams')).body.data
+  const users: { id: string; name: string }[] = (await admin.get('/users')).body.data
+  const member_ids = [users.find(({ name }) => name === 'Old Agent')!.id]
+  expect(team).toMatchObject({ name: 'Billing', assign: 'round_robin', capacity: 3, member_ids })
   const full = (await admin.get(`/tickets/${ticket.id}`)).body.data
   expect(full).toMatchObject({
     ...{ code: 'TKT-900', status: 'closed', priority: 'high', created_at: AT, updated_at: '2020-03-03T04:05:06Z' },
@@ -438,7 +456,9 @@ test('an export that is imported elsewhere and exported again is the same', asyn
   await connection().sql`update participants set left_out = true where organization_id = ${from!.id}`
   const sleeping = await createTicket(from!.agent)
   const snoozed_until = new Date(Date.now() + 86_400_000).toISOString()
-  expect((await from!.agent.patch(`/tickets/${sleeping.id}`, { snoozed_until })).status).toBe(200)
+  const [team] = (await from!.admin.get('/teams')).body.data
+  const changes = { snoozed_until, team_id: team.id }
+  expect((await from!.agent.patch(`/tickets/${sleeping.id}`, changes)).status).toBe(200)
   // An address is of one organization.
   await connection().sql`update tickets set mailbox_id = null where organization_id = ${from!.id}`
   const [first, second] = [path.join(newFolder(), 'first'), path.join(newFolder(), 'second')]
@@ -446,12 +466,12 @@ test('an export that is imported elsewhere and exported again is the same', asyn
   const { code, stderr } = await importFolder(first, to!.id, env)
   expect([code, stderr]).toEqual([0, ''])
   expect(await runCli(['export', second, '--organization', to!.id], env)).toMatchObject({ code: 0 })
-  const kinds = ['companies', 'contacts', 'labels', 'tickets', 'participants', 'messages', 'time_entries']
+  const kinds = ['companies', 'contacts', 'labels', 'teams', 'tickets', 'participants', 'messages', 'time_entries']
   const [before, after] = [readWithoutIds(first, kinds), readWithoutIds(second, kinds)]
   expect(after).toEqual(before)
   expect(before.participants).toContainEqual(expect.objectContaining({ left_out: true }))
   expect(before.tickets).toContainEqual(
-    expect.objectContaining({ status: 'pending', snoozed_until: expect.any(String) }),
+    expect.objectContaining({ status: 'pending', snoozed_until: expect.any(String), team: expect.anything() }),
   )
   expect(await waitingOf(to!)).toHaveLength(1)
   for (const kind of kinds) expect(before[kind]).not.toBeEmpty()

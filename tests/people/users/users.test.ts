@@ -39,6 +39,7 @@ describe('creating', () => {
       name: 'Nora',
       ...fields,
       status: 'active',
+      available: true,
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
     })
     expect(answer.text).not.toContain('password')
@@ -149,7 +150,7 @@ describe('reading', () => {
     expect(answer.body.meta).toEqual({ total: 4, page: 1, per_page: 20, next_cursor: null })
     expect(names(answer)).toEqual(['Ada Admin', 'Alan Agent', 'bea', 'Zoe'])
     expect(Object.keys(answer.body.data[0]).sort()).toEqual(
-      ['active', 'created_at', 'currency', 'email', 'hourly_rate', 'id', 'name', 'role', 'status'].sort(),
+      ['active', 'available', 'created_at', 'currency', 'email', 'hourly_rate', 'id', 'name', 'role', 'status'].sort(),
     )
     const second = await agent.get('/users?page=2&per_page=3')
     expect([second.body.meta, names(second)]).toEqual([{ total: 4, page: 2, per_page: 3, next_cursor: null }, ['Zoe']])

@@ -4,6 +4,7 @@ import { boolean, check, index, integer, primaryKey, text, uniqueIndex, uuid } f
 import { bytes, createdAt, instant, updatedAt } from '../columns'
 import { organizations, root } from './organization-tables'
 import { distributedTable, isOneOf, reference, referenceTable, tenant } from './table-parts'
+import { teams } from './team-tables'
 import {
   DOMAIN_VERIFIERS,
   INLET_PROVIDERS,
@@ -50,6 +51,8 @@ export const mailboxes = referenceTable(
     signature_format: text({ enum: TEXT_FORMATS }),
     /** The API gives new ones `last`: a release without quotations makes them without. */
     quote: text({ enum: QUOTES }).notNull().default('none'),
+    /** The team of tickets that open here. */
+    team_id: uuid(),
     created_at: createdAt(),
     updated_at: updatedAt(),
   },
@@ -58,6 +61,7 @@ export const mailboxes = referenceTable(
     uniqueIndex('mailboxes_address').on(table.address_key).where(sql`${table.has_address}`),
     uniqueIndex('mailboxes_own_address').on(table.organization_id, table.address_key),
     uniqueIndex('mailboxes_default').on(table.organization_id).where(sql`${table.is_default}`),
+    reference('mailboxes_team', [table.organization_id, table.team_id], teams),
     check('mailboxes_smtp_security', isOneOf(table.smtp_security, SMTP_SECURITIES)),
     check('mailboxes_smtp_port', sql`${table.smtp_port} between 1 and 65535`),
     check(

@@ -38,6 +38,8 @@ export const memberships = referenceTable(
       .references(() => users.id),
     role: text({ enum: ROLES }).notNull().default('agent'),
     active: boolean().notNull().default(true),
+    /** Takes tickets that teams give. */
+    available: boolean().notNull().default(true),
     hourly_rate: rate(),
     currency: text(),
     created_at: instant().notNull().default(sql`clock_timestamp()`),

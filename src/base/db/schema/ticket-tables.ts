@@ -19,6 +19,7 @@ import { mailboxes } from './mailbox-tables'
 import { memberships } from './member-tables'
 import { organizations, root } from './organization-tables'
 import { customFields, distributedTable, isOneOf, reference, tenant } from './table-parts'
+import { teams } from './team-tables'
 import { MESSAGE_SORTS, messageKey } from './ticket-order'
 import { ACTOR_TYPES, RETENTION_STATUSES, TICKET_PRIORITIES, TICKET_STATUSES } from './word-lists'
 
@@ -34,6 +35,7 @@ export const tickets = distributedTable(
     contact_id: uuid(),
     company_id: uuid(),
     assignee_id: uuid(),
+    team_id: uuid(),
     /** The mailbox that received the conversation; answers leave from it. */
     mailbox_id: uuid(),
     /** The ticket that has its messages and its time since a merge: the end of the chain (`desk/merging`). */
@@ -93,6 +95,7 @@ export const tickets = distributedTable(
         .on(table.organization_id, table.assignee_id, table.last_message_id, table.id)
         .where(live),
       index('tickets_mailbox').on(table.organization_id, table.mailbox_id, table.id).where(live),
+      index('tickets_team').on(table.organization_id, table.team_id, table.id).where(live),
       index('tickets_merged')
         .on(table.organization_id, table.merged_into_id, table.id)
         .where(sql`${table.merged_into_id} is not null`),
@@ -110,6 +113,7 @@ export const tickets = distributedTable(
       reference('tickets_contact', [table.organization_id, table.contact_id], contacts),
       reference('tickets_company', [table.organization_id, table.company_id], companies),
       reference('tickets_mailbox', [table.organization_id, table.mailbox_id], mailboxes),
+      reference('tickets_team', [table.organization_id, table.team_id], teams),
       foreignKey({
         name: 'tickets_assignee_fk',
         columns: [table.organization_id, table.assignee_id],

@@ -2,6 +2,8 @@
 import type { Format } from '../../html/formats'
 
 export const ROLES = ['admin', 'agent'] as const
+/** How a team gives its tickets to members: not, in turn, or to the one with the fewest open and pending ones. */
+export const ASSIGNMENTS = ['none', 'round_robin', 'least_open'] as const
 /** People who become members by signing in at the provider: nobody, by the domain of the email, by the role claim. */
 export const PROVISIONS = ['none', 'domain', 'claim'] as const
 export const PROVIDER_TOKEN_KINDS = ['state', 'code', 'logout'] as const

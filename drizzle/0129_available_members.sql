@@ -1,0 +1,1 @@
+ALTER TABLE "memberships" ADD COLUMN "available" boolean DEFAULT true NOT NULL;

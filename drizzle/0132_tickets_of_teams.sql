@@ -1,0 +1,2 @@
+-- Safe beside older processes: a million tickets take some seconds, in which writes wait.
+CREATE INDEX "tickets_team" ON "tickets" USING btree ("organization_id","team_id","id") WHERE "tickets"."deleted_at" is null;
