@@ -3,6 +3,7 @@ import { LogOut, SquarePen, UserRound } from 'lucide'
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { useActs } from './acts'
 import { Api, trouble } from './api'
+import { useAvailable } from './available'
 import { useCell } from './cell'
 import { follow } from './events'
 import { sendAll } from './inbox/held-back'
@@ -109,7 +110,7 @@ function Rail(view: View) {
 const SAVE_MS = 3000
 
 /** The menu of the person: organizations, the account, and signing out once all is saved that was written. */
-function Person({ me, organization }: View) {
+function Person({ api, me, organization }: View) {
   const [is_asking, setAsking] = useState(false)
   const leave = async () => {
     await sendAll()
@@ -118,6 +119,7 @@ function Person({ me, organization }: View) {
     else setAsking(true)
   }
   const signals = useSignalItems()
+  const available = useAvailable({ api, me })
   const others = me.organizations.length > 1 ? me.organizations : []
   return (
     <>
@@ -130,6 +132,7 @@ function Person({ me, organization }: View) {
             is_chosen: id === organization.id,
             run: () => go(hrefOfSection(id, SECTIONS[0]!)),
           })),
+          ...available,
           ...signals,
           {
             text: t('settings.account'),

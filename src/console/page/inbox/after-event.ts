@@ -35,6 +35,7 @@ const TESTS: Record<string, Test> = {
   contact_id: ({ contact }, value) => contact?.id === value,
   company_id: ({ company }, value) => company?.id === value,
   label_ids: ({ labels }, value) => labels.some(({ id }) => value.split(',').includes(id)),
+  team_id: ({ team }, value) => (team?.id ?? 'none') === value,
   mailbox_id: ({ mailbox }, value) => mailbox?.id === value,
   waiting: ({ waiting_since }, value) => String(waiting_since !== null) === value,
   snoozed: ({ snoozed_until }, value) => String(snoozed_until !== null) === value,
@@ -42,6 +43,9 @@ const TESTS: Record<string, Test> = {
   unread: ({ unread }, value) => (typeof unread === 'boolean' ? String(unread) === value : undefined),
   has_draft: ({ draft_count: count }, value) => (typeof count === 'number' ? String(count > 0) === value : undefined),
 }
+
+/** The filters of the list that an address may have. */
+export const FILTERED = Object.keys(TESTS)
 
 /** Tells if a ticket is one of a list. @returns undefined when the service alone knows */
 function fits(ticket: Ticket, { filter, me }: Pick<Asked, 'filter' | 'me'>): boolean | undefined {

@@ -4,7 +4,7 @@ import type { Api } from '../api'
 import { learn } from '../events'
 import { refusalText } from '../words/catalogue'
 
-export type BulkChanges = Pick<TicketChanges, 'status' | 'priority' | 'assignee_id' | 'custom'> & {
+export type BulkChanges = Pick<TicketChanges, 'status' | 'priority' | 'assignee_id' | 'team_id' | 'custom'> & {
   add_label_ids?: string[]
   label_ids?: string[]
 }
@@ -29,6 +29,11 @@ function formerOf(ticket: Ticket, changes: BulkChanges) {
   return {
     ...(changes.status && { status: ticket.status }),
     ...(changes.priority && { priority: ticket.priority }),
+    // A team may have given them.
+    ...(changes.team_id !== undefined && {
+      team_id: ticket.team?.id ?? null,
+      assignee_id: ticket.assignee?.id ?? null,
+    }),
     ...(changes.assignee_id !== undefined && { assignee_id: ticket.assignee?.id ?? null }),
     ...(changes.custom && { custom: formerCustom(ticket.custom, changes.custom) }),
     ...(changes.add_label_ids && { label_ids: ticket.labels.map(({ id }) => id) }),

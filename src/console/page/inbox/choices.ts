@@ -50,3 +50,13 @@ export function useMailboxes(api: Api, now: Ticket['mailbox']): Option[] | undef
     ]
   )
 }
+
+/** Lists the teams that a ticket may be of: none, then all. @param now the team that it is of */
+export function useTeams(api: Api, now: Ticket['team'] | undefined): Option[] | undefined {
+  const teams = useNames(api, 'teams')
+  if (!teams) return undefined
+  return [
+    { value: '', text: t('team.no_team'), is_chosen: now === null },
+    ...teams.map(({ id, name }) => ({ value: id, text: name, is_chosen: id === now?.id })),
+  ]
+}

@@ -12,8 +12,10 @@ import {
   Inbox,
   Mail,
   PencilLine,
+  Users,
   UserX,
 } from 'lucide'
+import type { Team } from '../../../desk/teams/model'
 import type { TicketListMeta } from '../../../desk/tickets/model'
 import type { View as SavedView } from '../../../desk/views/model'
 import { number } from '../ui/measures'
@@ -26,11 +28,12 @@ export const COUNTED = ['mine', 'unassigned']
 /** A view of the list: its name, and its part of the address. */
 export type ListView = { id: string; text: string; icon: IconNode; filter: Record<string, string>; saved?: SavedView }
 
-/** All views that the person can choose. */
-export function viewsOf(views: SavedView[] = []): ListView[] {
+/** All views that the person can choose, with one for each of the given teams. */
+export function viewsOf(views: SavedView[] = [], teams: Team[] = []): ListView[] {
   const standard: ListView[] = [
     { id: 'mine', text: t('inbox.mine'), icon: CircleUser, filter: { status: 'open', assignee_id: 'me' } },
     { id: 'unassigned', text: t('inbox.unassigned'), icon: UserX, filter: { status: 'open', assignee_id: 'none' } },
+    ...teams.map(({ id, name }) => ({ id, text: name, icon: Users, filter: { status: 'open', team_id: id } })),
     { id: 'open', text: t('inbox.open'), icon: CircleDot, filter: { status: 'open' } },
     { id: 'unread', text: t('inbox.unread'), icon: Mail, filter: { unread: 'true' } },
     { id: 'waiting', text: t('inbox.waiting'), icon: Hourglass, filter: { waiting: 'true' } },

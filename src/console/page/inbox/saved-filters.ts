@@ -43,7 +43,7 @@ export async function filterOf(api: Api, lines: string[], names: Choices): Promi
 /** The filter as lines for `filterOf`. @param named what ids of contacts and companies stand for */
 export function linesOf(
   filter: Filter,
-  { labels, users, mailboxes }: Choices,
+  { labels, users, mailboxes, teams }: Choices,
   named: Record<string, string>,
 ): string[] {
   const nameOf = (all: { id: string; name: string }[], id: string) => all.find((one) => one.id === id)?.name
@@ -52,6 +52,7 @@ export function linesOf(
     if (name === 'status' || name === 'priority') return word(name, value)
     if (name === 'assignee_id') return word('assignee', /^(me|none)$/.test(value) ? value : nameOf(users, value))
     if (name === 'mailbox_id') return word('mailbox', mailboxes.find(({ id }) => id === value)?.address)
+    if (name === 'team_id') return word('team', value === 'none' ? value : nameOf(teams, value))
     if (name === 'contact_id') return word('from', named[value])
     if (name === 'company_id') return word('company', named[value])
     if (name === 'search' && !/[:=]/.test(value)) return [value]

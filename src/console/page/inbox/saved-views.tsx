@@ -21,17 +21,22 @@ export function SaveView({ api, me, route }: View) {
   const [is_open, setOpen] = useState(false)
   const save = async (form: FormData) => {
     const { sort = order, search, view_id, ...filter } = Object.fromEntries(route.query)
-    const [labels, users, mailboxes, views] = await Promise.all([
+    const [labels, users, mailboxes, teams, views] = await Promise.all([
       search ? readNames(api, 'labels') : [],
       search ? readNames(api, 'users') : [],
       search ? readNames(api, 'mailboxes') : [],
+      search ? readNames(api, 'teams') : [],
       readNames(api, 'views'),
     ])
     const base = views.find(({ id }) => id === view_id)?.filter
     const { data } = await api.post<SavedView>('/views', {
       name: form.get('name'),
       shared: form.get('shared') === 'on',
-      filter: { ...base, ...filter, ...(search && (await filterOf(api, [search], { labels, users, mailboxes }))) },
+      filter: {
+        ...base,
+        ...filter,
+        ...(search && (await filterOf(api, [search], { labels, users, mailboxes, teams }))),
+      },
       sort,
     })
     setOpen(false)

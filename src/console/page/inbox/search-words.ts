@@ -3,11 +3,12 @@
  * filter is searched for in subjects and messages.
  */
 import type { Label } from '../../../desk/labels/model'
+import type { Team } from '../../../desk/teams/model'
 import type { Mailbox } from '../../../mail/mailboxes/model'
 import type { User } from '../../../people/users/model'
 
 /** Names that a search may have. */
-export type Choices = { labels: Label[]; users: User[]; mailboxes: Mailbox[] }
+export type Choices = { labels: Label[]; users: User[]; mailboxes: Mailbox[]; teams: Team[] }
 
 /** A filter word as it was typed; `-` before it is no part of the language. */
 type Term = { name: string; value: string }
@@ -30,6 +31,7 @@ export const FILTER_NAMES = [
   'label',
   'assignee',
   'mailbox',
+  'team',
   'status',
   'priority',
   'before',
@@ -40,7 +42,7 @@ const STATUSES = ['open', 'pending', 'resolved', 'closed']
 const PRIORITIES = ['low', 'normal', 'high', 'urgent']
 const DAY_MS = 86_400_000
 const TERM =
-  /(?<=^|\s)(from|company|label|assignee|mailbox|status|is|priority|before|after):("[^"]*"?|last (?:week|month|year)|\S+)/gi
+  /(?<=^|\s)(from|company|label|assignee|mailbox|team|status|is|priority|before|after):("[^"]*"?|last (?:week|month|year)|\S+)/gi
 
 /** Reads what was typed. @param now_ms from when relative days count */
 export function readSearch(text: string, names: Choices, now_ms = Date.now()): Asked {
@@ -78,6 +80,7 @@ function readTerm(name: string, value: string, names: Choices, now_ms: number): 
   if (name === 'assignee') {
     return found('assignee_id', low === 'me' || low === 'none' ? low : begins(names.users, low)) || undefined
   }
+  if (name === 'team') return found('team_id', low === 'none' ? low : begins(names.teams, low)) || undefined
   return found(name === 'before' ? 'created_before' : 'created_after', dayOf(low, now_ms)) || undefined
 }
 

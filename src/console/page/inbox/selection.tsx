@@ -1,5 +1,5 @@
 /** Several tickets at once: what is selected, and what is done to it. */
-import { Flag, Tag, UserRound, X } from 'lucide'
+import { Flag, Tag, UserRound, Users, X } from 'lucide'
 import { useState } from 'preact/hooks'
 import type { Ticket } from '../../../desk/tickets/model'
 import { useActs } from '../acts'
@@ -15,7 +15,7 @@ import type { View } from '../view-types'
 import { t } from '../words/catalogue'
 import { type All, changeAll } from './change-all'
 import { type BulkChanges, changeTickets } from './change-tickets'
-import { PRIORITIES, STATUSES, usePeople } from './choices'
+import { PRIORITIES, STATUSES, usePeople, useTeams } from './choices'
 
 /** As many as the service takes in one request. */
 const MOST = 100
@@ -90,6 +90,7 @@ export function SelectionBar({ api, me, selection, all }: BarProps) {
         useOptions={() => usePeople(api, me, undefined)}
         onChoose={(id) => change({ assignee_id: id || null })}
       />
+      <TeamPicker api={api} change={change} />
       <Picker
         label={t('ticket.add_label')}
         button={<Icon of={Tag} />}
@@ -109,6 +110,18 @@ export function SelectionBar({ api, me, selection, all }: BarProps) {
         <AllQuestion api={api} all={meant} changes={asked} clear={clear} onClose={() => setAsked(undefined)} />
       )}
     </div>
+  )
+}
+
+function TeamPicker({ api, change }: { api: Api; change: (changes: BulkChanges) => unknown }) {
+  return (
+    <Picker
+      label={t('field.team')}
+      button={<Icon of={Users} />}
+      act={{ text: t('field.team'), keys: 't', group: t('frame.group_list') }}
+      useOptions={() => useTeams(api, undefined)}
+      onChoose={(id) => change({ team_id: id || null })}
+    />
   )
 }
 

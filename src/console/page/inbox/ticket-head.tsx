@@ -1,5 +1,5 @@
 /** The head of a ticket: its subject, what it is about, and its properties. Each has a key. */
-import { Check, ChevronDown, ChevronUp, Tag, UserRound } from 'lucide'
+import { Check, ChevronDown, ChevronUp, Tag, UserRound, Users } from 'lucide'
 import type { Ticket, TicketWithMessages } from '../../../desk/tickets/model'
 import { useActs } from '../acts'
 import { useNames } from '../names'
@@ -14,7 +14,7 @@ import { tell } from '../ui/toasts'
 import type { Change, View } from '../view-types'
 import { t } from '../words/catalogue'
 import type { Included } from './after-event'
-import { NEXT, PRIORITIES, usePeople } from './choices'
+import { NEXT, PRIORITIES, usePeople, useTeams } from './choices'
 import { Labels } from './labels'
 import { nextAfter } from './neighbours'
 import { Presence } from './presence'
@@ -156,9 +156,29 @@ function Properties(props: Props) {
         useOptions={() => usePeople(api, me, assignee)}
         onChoose={assign}
       />
+      <TeamPicker {...props} />
       <Labels {...props} act={{ text: t('ticket.add_label'), icon: Tag, keys: 'l', group }} />
       <Snooze {...props} />
     </div>
+  )
+}
+
+/** The team of the ticket, which may give it to a member. */
+function TeamPicker({ api, ticket: { team }, change }: Props) {
+  return (
+    <Picker
+      label={t('field.team')}
+      value={team?.name ?? t('team.no_team')}
+      button={
+        <>
+          <Icon of={Users} />
+          <span dir="auto">{team?.name ?? t('team.no_team')}</span>
+        </>
+      }
+      act={{ text: t('field.team'), icon: Users, keys: 't', group: t('ticket.ticket') }}
+      useOptions={() => useTeams(api, team)}
+      onChoose={(id) => change({ team_id: id || null })}
+    />
   )
 }
 

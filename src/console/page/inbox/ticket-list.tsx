@@ -14,6 +14,7 @@ import { Menu } from '../ui/menus'
 import { Empty, Waiting } from '../ui/placeholders'
 import type { View } from '../view-types'
 import { t } from '../words/catalogue'
+import { FILTERED } from './after-event'
 import { SORTS, useOrder } from './list-order'
 import { countOf } from './list-views'
 import { neighbours } from './neighbours'
@@ -25,22 +26,7 @@ import { Row } from './ticket-row'
 import { shownTotal, useTickets } from './use-tickets'
 import { ViewMenu } from './views'
 
-const FILTERS = [
-  'status',
-  'search',
-  'assignee_id',
-  'label_ids',
-  'priority',
-  'sort',
-  'view_id',
-  'contact_id',
-  'company_id',
-  'mailbox_id',
-  'unread',
-  'waiting',
-  'snoozed',
-  'has_draft',
-]
+const FILTERS = ['search', 'sort', 'view_id', ...FILTERED]
 
 export function TicketList(view: View) {
   const { api, route } = view
@@ -151,13 +137,16 @@ function useAsked({ api, me }: View, given: Record<string, string>) {
 /** The filter of the request; undefined while names that a search has are not known. */
 function useFilter(api: Api, given: Record<string, string>) {
   const search = given.search ?? ''
-  const is_named = /\b(label|assignee|mailbox):/i.test(search)
+  const is_named = /\b(label|assignee|mailbox|team):/i.test(search)
   const labels = useNames(api, 'labels', is_named)
   const users = useNames(api, 'users', is_named)
   const mailboxes = useNames(api, 'mailboxes', is_named)
-  const asked = readSearch(search, { labels: labels ?? [], users: users ?? [], mailboxes: mailboxes ?? [] })
+  const teams = useNames(api, 'teams', is_named)
+  const asked = readSearch(search, {
+    ...{ labels: labels ?? [], users: users ?? [], mailboxes: mailboxes ?? [], teams: teams ?? [] },
+  })
   const people = useLookedUp(api, asked)
-  const is_known = people && (!is_named || (labels && users && mailboxes))
+  const is_known = people && (!is_named || (labels && users && mailboxes && teams))
   return { asked, filter: is_known ? { ...given, search: '', ...asked.filter, ...people } : undefined }
 }
 

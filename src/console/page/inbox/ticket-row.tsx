@@ -1,5 +1,5 @@
 /** One ticket of the list. */
-import { Hourglass, Paperclip, PencilLine, Reply } from 'lucide'
+import { Hourglass, Paperclip, PencilLine, Reply, Users } from 'lucide'
 import { Component } from 'preact'
 import { useCallback, useRef } from 'preact/hooks'
 import type { Ticket } from '../../../desk/tickets/model'
@@ -45,7 +45,8 @@ class Drawn extends Component<DrawnProps> {
 }
 
 function Face({ ticket, is_selected, is_open, is_new, href, select }: DrawnProps) {
-  const { code, subject, status, priority, contact, assignee, labels, updated_at, last_message, waiting_since } = ticket
+  const { code, subject, status, priority, contact, assignee, team, labels, updated_at } = ticket
+  const { last_message, waiting_since } = ticket
   const who = contact?.name ?? t('inbox.no_contact')
   return (
     <li class={`row${is_open ? ' is-open' : ''}${is_new ? ' is-new' : ''}${is_selected ? ' is-selected' : ''}`}>
@@ -80,6 +81,11 @@ function Face({ ticket, is_selected, is_open, is_new, href, select }: DrawnProps
             <LabelChip key={label.id} {...label} />
           ))}
           <span class="grow" />
+          {team && (
+            <Mark kind="team" icon={Users} size={12} title={t('field.team')}>
+              <bdi>{team.name}</bdi>
+            </Mark>
+          )}
           {assignee && <Avatar name={assignee.name} is_small />}
           {assignee && <span class="unseen">{t('inbox.assigned_to', { name: assignee.name })}</span>}
         </span>

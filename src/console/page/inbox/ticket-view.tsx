@@ -113,6 +113,7 @@ const SET = [
   'status',
   'priority',
   'assignee',
+  'team',
   'contact',
   'company',
   'labels',

@@ -12,9 +12,15 @@ import { countOf, type ListView, viewHere, viewsOf } from './list-views'
 import { Remove, SaveView } from './saved-views'
 import { useTotal } from './use-tickets'
 
+/** The views that a person can choose: those of everybody, of the own teams, and those that were saved. */
+function useViews({ api, me }: View): ListView[] {
+  const teams = useNames(api, 'teams')?.filter(({ member_ids }) => member_ids.includes(me.id))
+  return viewsOf(useNames(api, 'views'), teams)
+}
+
 /** The views as a column, where there is room for one. */
 export function ViewColumn(props: View) {
-  const views = viewsOf(useNames(props.api, 'views'))
+  const views = useViews(props)
   const here = viewHere(views, props)
   useActs(
     views.map(({ text, icon, filter }, place) => ({
@@ -59,7 +65,7 @@ function Count({ view, is_here, ...props }: View & { view: ListView; is_here: bo
 
 /** The name of the view, with the others as a menu where there is no room for a column. */
 export function ViewMenu(props: View) {
-  const views = viewsOf(useNames(props.api, 'views'))
+  const views = useViews(props)
   const here = viewHere(views, props)
   return (
     <span class="view-name">

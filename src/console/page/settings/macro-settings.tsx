@@ -14,6 +14,7 @@ const NOBODY = 'nobody'
 export function MacroSettings({ api }: View) {
   const users = useNames(api, 'users') ?? []
   const labels = useNames(api, 'labels') ?? []
+  const teams = (useNames(api, 'teams') ?? []).map(({ id, name }) => ({ value: id, text: name }))
   const people = users.filter(({ active }) => active).map(({ id, name }) => ({ value: id, text: name }))
   const label_options = labels.map(({ id, name }) => ({ value: id, text: name }))
   return (
@@ -33,11 +34,11 @@ export function MacroSettings({ api }: View) {
             {body !== null && <small>{t(is_internal ? 'macro.note' : 'macro.answer')}</small>}
           </td>
           <td class="wide" dir="auto">
-            {changeWords(changes, [...people, ...label_options]).join(', ')}
+            {changeWords(changes, [...people, ...label_options, ...teams]).join(', ')}
           </td>
         </>
       )}
-      specs={() => specsOf(people, label_options)}
+      specs={() => specsOf(people, label_options, teams)}
       startOf={(one) => one && { ...one, ...flat(one.changes) }}
       toBody={(body, one) => nested(withFormat(body, ['body', 'format'], one))}
       deleteMeans={() => t('macro.delete_means')}
@@ -45,7 +46,7 @@ export function MacroSettings({ api }: View) {
   )
 }
 
-function specsOf(people: Option[], labels: Option[]): Spec[] {
+function specsOf(people: Option[], labels: Option[], teams: Option[]): Spec[] {
   const unchanged = { value: '', text: t('macro.unchanged') }
   return [
     { kind: 'text', name: 'name', label: t('field.name'), max: 255, required: true },
@@ -77,14 +78,21 @@ function specsOf(people: Option[], labels: Option[]): Spec[] {
       label: t('field.assignee'),
       options: [unchanged, { value: NOBODY, text: t('macro.nobody') }, ...people],
     },
+    {
+      kind: 'choice',
+      name: 'changes.team_id',
+      label: t('field.team'),
+      options: [unchanged, { value: NOBODY, text: t('macro.no_team') }, ...teams],
+    },
     { kind: 'many', name: 'changes.add_label_ids', label: t('macro.add_labels'), options: labels },
     { kind: 'custom', name: 'changes.custom', label: t('field.custom'), hint: t('macro.custom_hint') },
   ]
 }
 
-/** An assignee of null unassigns; in the form it is a word of its own. */
+/** Null unassigns, or takes a ticket from its team: in the form it is a word of its own. */
 function flat(changes: Macro['changes']): Body {
-  return { changes: { ...changes, ...(changes.assignee_id === null && { assignee_id: NOBODY }) } }
+  const worded = Object.entries(changes).map(([name, value]) => [name, value === null ? NOBODY : value])
+  return { changes: Object.fromEntries(worded) }
 }
 
 /** The changes that a form holds: fields that stay as they are, are left out. */
@@ -102,13 +110,16 @@ function nested(body: Body): Body {
   }
 }
 
-function changeWords({ status, priority, assignee_id, add_label_ids = [], custom }: Macro['changes'], names: Option[]) {
+function changeWords(changes: Macro['changes'], names: Option[]) {
+  const { status, priority, assignee_id, team_id, add_label_ids = [], custom } = changes
   const nameOf = (id: string) => names.find(({ value }) => value === id)?.text ?? t('macro.somebody_gone')
   return [
     status && t(`status.${status}`),
     priority && t(`priority.${priority}`),
     assignee_id === null && t('macro.nobody'),
     assignee_id && nameOf(assignee_id),
+    team_id === null && t('macro.no_team'),
+    team_id && nameOf(team_id),
     ...add_label_ids.map(nameOf),
     ...Object.keys(custom ?? {}),
   ].filter((word) => typeof word === 'string')

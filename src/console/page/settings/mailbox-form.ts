@@ -1,7 +1,7 @@
 /** The form of a mailbox: its address, its server with password or tokens, its signatures. */
 import type { Mailbox } from '../../../mail/mailboxes/model'
 import { formatSpec, withFormat } from '../forms/format-field'
-import { type Body, type Spec, valueAt } from '../forms/spec'
+import { type Body, type Option, type Spec, valueAt } from '../forms/spec'
 import { t } from '../words/catalogue'
 
 const sends = (body: Body) => !!valueAt(body, 'smtp.host')
@@ -9,14 +9,22 @@ const signsIn = (by: string) => (body: Body) => sends(body) && body.sign_in === 
 const signs = (body: Body) => !!valueAt(body, 'dkim.domain')
 
 /** Its fields; those of the server appear with its host. */
-export function mailboxSpecs(one: Mailbox | undefined): Spec[] {
-  return [...addressSpecs(), ...serverSpecs(one), ...tokenSpecs(one), ...signatureSpecs()]
+export function mailboxSpecs(one: Mailbox | undefined, teams: Option[] = []): Spec[] {
+  return [...addressSpecs(teams), ...serverSpecs(one), ...tokenSpecs(one), ...signatureSpecs()]
 }
 
-function addressSpecs(): Spec[] {
+function addressSpecs(teams: Option[]): Spec[] {
   return [
     { kind: 'email', name: 'address', label: t('mailbox.address'), hint: t('mailbox.address_hint'), required: true },
     { kind: 'text', name: 'name', label: t('field.name'), hint: t('mailbox.name_hint'), max: 255 },
+    {
+      kind: 'choice',
+      name: 'team_id',
+      is_rare: true,
+      label: t('field.team'),
+      hint: t('mailbox.team_hint'),
+      options: [{ value: '', text: t('team.no_team') }, ...teams],
+    },
     { kind: 'check', name: 'active', is_rare: true, label: t('mailbox.is_active') },
     { kind: 'check', name: 'is_default', is_rare: true, label: t('mailbox.is_default') },
     { kind: 'check', name: 'plus_addressing', is_rare: true, label: t('mailbox.plus'), hint: t('mailbox.plus_hint') },

@@ -1,6 +1,7 @@
 /** Mailboxes: where email comes in, and through which server it goes out. */
 import { useState } from 'preact/hooks'
 import type { Mailbox, MailboxTest } from '../../../mail/mailboxes/model'
+import { useNames } from '../names'
 import { hrefOf } from '../route'
 import { Action, Button } from '../ui/buttons'
 import { Dot } from '../ui/marks'
@@ -15,6 +16,7 @@ import { Managed } from './managed'
 
 export function Mailboxes(view: View) {
   const { api } = view
+  const teams = (useNames(api, 'teams') ?? []).map(({ id, name }) => ({ value: id, text: name }))
   const [inlet, setInlet] = useState<{ mailbox: Mailbox; reload: () => Promise<void> }>()
   return (
     <>
@@ -27,7 +29,7 @@ export function Mailboxes(view: View) {
         head={[t('mailbox.address'), t('mailbox.in'), t('mailbox.out'), t('field.status')]}
         nameOf={({ address }) => address}
         cells={(one) => <Cells {...view} mailbox={one} />}
-        specs={mailboxSpecs}
+        specs={(one) => mailboxSpecs(one, teams)}
         startOf={mailboxValue}
         toBody={mailboxBody}
         deleteMeans={() => t('mailbox.delete_means')}

@@ -31,7 +31,7 @@ export function People({ api, me }: View) {
         empty={t('people.none')}
         head={[t('field.name'), t('people.role'), t('field.hourly_rate'), t('field.status')]}
         nameOf={({ name }) => name}
-        cells={({ name, email, role, status, hourly_rate, currency }) => (
+        cells={({ name, email, role, status, available, hourly_rate, currency }) => (
           <>
             <td class="wide" dir="auto">
               {name}
@@ -41,6 +41,7 @@ export function People({ api, me }: View) {
             <td class="number">{hourly_rate !== null && money(hourly_rate, currency)}</td>
             <td>
               <Dot kind={DOT[status]}>{t(`people.${status}`)}</Dot>
+              {status === 'active' && !available && <small>{t('people.is_away')}</small>}
             </td>
           </>
         )}
@@ -113,6 +114,7 @@ function specsOf(one: User | undefined): Spec[] | undefined {
     },
     { kind: 'text', name: 'currency', label: t('field.currency'), hint: t('field.currency_hint'), max: 3 },
     { kind: 'check', name: 'active', label: t('people.is_active') },
+    { kind: 'check', name: 'available', label: t('people.is_available') },
   ]
   return [
     { kind: 'email', name: 'email', label: t('field.email'), required: true },

@@ -21,6 +21,7 @@ import { SignInSettings } from './provider'
 import { RetentionSettings } from './retention-settings'
 import { SenderRules } from './sender-rules'
 import { Sessions } from './session-list'
+import { TeamSettings } from './team-settings'
 import { ViewSettings } from './view-settings'
 import { Webhooks } from './webhooks'
 
@@ -29,7 +30,7 @@ type Name = (typeof NAMES)[number]
 const NAMES = [
   ...(['start', 'account', 'factor', 'sessions', 'labels', 'macros', 'views'] as const),
   ...(['mailboxes', 'domains', 'inbound', 'outbound', 'senders'] as const),
-  ...(['organization', 'people', 'signin', 'keys', 'webhooks', 'retention', 'imports', 'audit'] as const),
+  ...(['organization', 'people', 'teams', 'signin', 'keys', 'webhooks', 'retention', 'imports', 'audit'] as const),
 ]
 
 const YOURS: Part[] = [
@@ -53,6 +54,7 @@ const ORGANIZATION: Part[] = [
   ['start', FirstSteps],
   ['organization', OrganizationSettings],
   ['people', People],
+  ['teams', TeamSettings],
   ['signin', SignInSettings],
   ['keys', Keys],
   ['webhooks', Webhooks],

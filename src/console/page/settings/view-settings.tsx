@@ -93,10 +93,11 @@ function useNamed(api: Api) {
   return useLive<Choices & { named: Record<string, string> }>(
     `names of views ${api.organization_id}`,
     async (_before, signal) => {
-      const [labels, users, mailboxes, views] = await Promise.all([
+      const [labels, users, mailboxes, teams, views] = await Promise.all([
         readNames(api, 'labels'),
         readNames(api, 'users'),
         readNames(api, 'mailboxes'),
+        readNames(api, 'teams'),
         readNames(api, 'views'),
       ])
       const paths = views.flatMap(({ filter: { contact_id, company_id } }) => [
@@ -107,7 +108,7 @@ function useNamed(api: Api) {
       const read = (path: string) => api.get<Pick<Contact, 'id' | 'name'> & { email?: string }>(path, { signal })
       const found = await Promise.all([...new Set(paths)].map((path) => read(path).catch(() => undefined)))
       const named = found.flatMap((one) => (one ? [[one.data.id, one.data.email ?? one.data.name]] : []))
-      return { labels, users, mailboxes, named: Object.fromEntries(named) }
+      return { labels, users, mailboxes, teams, named: Object.fromEntries(named) }
     },
     NAMES_EVERY_MS,
   ).value

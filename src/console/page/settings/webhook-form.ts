@@ -28,24 +28,32 @@ const EVENT_OPTIONS = () =>
   )
 const STATUSES = ['open', 'pending', 'resolved', 'closed'] as const
 const PRIORITIES = ['low', 'normal', 'high', 'urgent'] as const
-const LISTS = ['status', 'priority', 'label_ids', 'mailbox_ids', 'company_ids']
+const LISTS = ['status', 'priority', 'label_ids', 'mailbox_ids', 'team_ids', 'company_ids']
 
-/** Labels and mailboxes that a filter may name, and how companies are found. */
-type FilterNames = { labels: Option[]; mailboxes: Option[]; findCompany: Find; nameOf: (id: string) => Promise<string> }
+/** Labels, mailboxes and teams that a filter may name, and how companies are found. */
+type FilterNames = {
+  labels: Option[]
+  mailboxes: Option[]
+  teams: Option[]
+  findCompany: Find
+  nameOf: (id: string) => Promise<string>
+}
 
 export function useFilterNames(api: Api): FilterNames {
   const labels = useNames(api, 'labels') ?? []
   const mailboxes = useNames(api, 'mailboxes') ?? []
+  const teams = useNames(api, 'teams') ?? []
   return {
     labels: labels.map(({ id, name }) => ({ value: id, text: name })),
     mailboxes: mailboxes.map(({ id, address }) => ({ value: id, text: address })),
+    teams: teams.map(({ id, name }) => ({ value: id, text: name })),
     findCompany: findCompanies(api),
     nameOf: nameCompany(api),
   }
 }
 
 export function webhookSpecs(
-  { labels, mailboxes, findCompany, nameOf }: FilterNames,
+  { labels, mailboxes, teams, findCompany, nameOf }: FilterNames,
   one: Webhook | undefined,
 ): Spec[] {
   const none: Spec[] = []
@@ -78,6 +86,9 @@ export function webhookSpecs(
       : none),
     ...(mailboxes.length > 0
       ? [{ kind: 'many', name: 'filter.mailbox_ids', label: t('webhook.by_mailbox'), options: mailboxes } as const]
+      : none),
+    ...(teams.length > 0
+      ? [{ kind: 'many', name: 'filter.team_ids', label: t('webhook.by_team'), options: teams } as const]
       : none),
     { kind: 'picks', name: 'filter.company_ids', label: t('webhook.by_company'), find: findCompany, nameOf },
     {

@@ -49,6 +49,7 @@ export const formsEnglish = {
   'field.status': 'Status',
   'field.ticket': 'Ticket',
   'field.ticket_prefix': 'Prefix of ticket codes',
+  'field.team': 'Team',
   'field.tickets': 'Tickets',
   'form.choose': 'Choose one of the list.',
   'form.chosen': 'Chosen: {label}',

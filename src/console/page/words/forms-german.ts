@@ -52,6 +52,7 @@ export const formsGerman: Translated<typeof formsEnglish> = {
   'field.status': 'Status',
   'field.ticket': 'Ticket',
   'field.ticket_prefix': 'Präfix der Ticketnummern',
+  'field.team': 'Team',
   'field.tickets': 'Tickets',
   'form.choose': 'Wählen Sie einen Eintrag der Liste.',
   'form.chosen': 'Gewählt: {label}',

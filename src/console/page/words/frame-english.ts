@@ -25,6 +25,10 @@ export const frameEnglish = {
   'frame.unsaved': 'Something that you have written could not be saved. It is lost when you sign out.',
   'frame.no_organization': 'You are no member of an organization any more. An admin can invite you again.',
 
+  'available.on': 'Take tickets from my teams',
+  'available.off': 'Take no tickets from my teams',
+  'available.is_on': 'Your teams give you tickets again.',
+  'available.is_off': 'Your teams give you no tickets.',
   'signals.notifications_on': 'Notify me of new mail',
   'signals.notifications_off': 'No notifications',
   'signals.sound_on': 'With a sound',

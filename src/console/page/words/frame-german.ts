@@ -30,6 +30,10 @@ export const frameGerman: Translated<typeof frameEnglish> = {
     'Etwas, das Sie geschrieben haben, konnte nicht gespeichert werden. Es geht verloren, wenn Sie sich abmelden.',
   'frame.no_organization': 'Sie sind in keiner Organisation mehr Mitglied. Ein Admin kann Sie wieder einladen.',
 
+  'available.on': 'Tickets meiner Teams annehmen',
+  'available.off': 'Keine Tickets meiner Teams annehmen',
+  'available.is_on': 'Ihre Teams geben Ihnen wieder Tickets.',
+  'available.is_off': 'Ihre Teams geben Ihnen keine Tickets.',
   'signals.notifications_on': 'Bei neuer Mail benachrichtigen',
   'signals.notifications_off': 'Keine Benachrichtigungen',
   'signals.sound_on': 'Mit Ton',

@@ -107,6 +107,7 @@ export const mailEnglish = {
   'mailbox.sign_in_password': 'password',
   'mailbox.from_name': 'Name in From of answers',
   'mailbox.from_name_hint': 'Instead of the name. With the variables user.name, mailbox.name and organization.name',
+  'mailbox.team_hint': 'Of tickets that open here',
   'mailbox.signature': 'Signature',
   'mailbox.signature_hint': 'Below public answers, in the email only. With the variables of macros',
   'mailbox.security_starttls': 'STARTTLS',

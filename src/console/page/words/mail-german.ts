@@ -114,6 +114,7 @@ export const mailGerman: Translated<typeof mailEnglish> = {
   'mailbox.sign_in_password': 'Passwort',
   'mailbox.from_name': 'Name im Absender von Antworten',
   'mailbox.from_name_hint': 'Statt des Namens. Mit den Variablen user.name, mailbox.name und organization.name',
+  'mailbox.team_hint': 'Der Tickets, die hier eingehen',
   'mailbox.signature': 'Signatur',
   'mailbox.signature_hint': 'Unter öffentlichen Antworten, nur in der E-Mail. Mit den Variablen der Makros',
   'mailbox.security_starttls': 'STARTTLS',

@@ -59,6 +59,7 @@ export const operationEnglish = {
   'webhook.by_company': 'Only of these companies',
   'webhook.by_kind': 'Of messages',
   'webhook.by_label': 'Only tickets with one of these labels',
+  'webhook.by_team': 'Only of these teams',
   'webhook.by_mailbox': 'Only of these mailboxes',
   'webhook.by_priority': 'Only tickets of this priority',
   'webhook.by_status': 'Only tickets in this status',

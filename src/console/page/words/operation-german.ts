@@ -65,6 +65,7 @@ export const operationGerman: Translated<typeof operationEnglish> = {
   'webhook.by_company': 'Nur dieser Firmen',
   'webhook.by_kind': 'Von Nachrichten',
   'webhook.by_label': 'Nur Tickets mit einem dieser Labels',
+  'webhook.by_team': 'Nur dieser Teams',
   'webhook.by_mailbox': 'Nur dieser Postfächer',
   'webhook.by_priority': 'Nur Tickets dieser Priorität',
   'webhook.by_status': 'Nur Tickets in diesem Status',
