@@ -1,6 +1,7 @@
 /** Deeds on whole tickets in the console, and long work, which shows how far it is. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
+import { faultsOf } from '../support/axe'
 import {
   ADDRESS,
   openPart,
@@ -10,7 +11,7 @@ import {
   startConsole,
   whyNoConsole,
 } from '../support/console'
-import { coveredFields, cutLabels, visit, visitAll } from '../support/console-pages'
+import { coveredFields, cutLabels, tooWide, visit, visitAll } from '../support/console-pages'
 import { startReceiver } from '../support/receiver'
 import { until } from '../support/service'
 import { sendMail } from '../support/smtp'
@@ -49,7 +50,7 @@ describe.skipIf(reason !== undefined)('a deed', () => {
     const smtp = { host: '127.0.0.1', port: desk.sink.port, security: 'none' }
     await call('POST', '/users', { ...BOB, name: 'Bob' })
     await call('POST', '/mailboxes', { address: SALES, smtp })
-    page = await desk.open({ viewport: { width: 1500, height: 900 } })
+    page = await desk.open({ viewport: { width: 1500, height: 900 }, reducedMotion: 'reduce' })
   })
   afterEach(async () => {
     while ((await page.getByRole('dialog').count()) > 0) await page.keyboard.press('Escape')
@@ -255,6 +256,12 @@ describe.skipIf(reason !== undefined)('a deed', () => {
     }
     await visit(page, 'tickets?priority=low')
     await page.getByText(`${MANY} tickets`, { exact: true }).waitFor()
+    const held = Promise.withResolvers<void>()
+    let requests = 0
+    await page.route('**/tickets/bulk', async (route) => {
+      if (++requests > 1) await held.promise
+      await route.continue()
+    })
     await page.keyboard.press('*')
     await button(`Select all ${MANY} of the list`).click()
     await page.keyboard.press('p')
@@ -262,8 +269,10 @@ describe.skipIf(reason !== undefined)('a deed', () => {
     await button('Change all').click()
     await page.getByRole('progressbar', { name: 'Tickets are being changed' }).waitFor()
     await page.getByText(new RegExp(`^\\d+ of ${MANY}`)).waitFor()
+    held.resolve()
     await page.getByText(`Done: ${MANY} tickets are changed.`).first().waitFor()
     await page.locator('.work').waitFor({ state: 'detached' })
+    await page.unroute('**/tickets/bulk')
   })
 
   test('erase a person, and see how many tickets are erased', async () => {
@@ -287,6 +296,7 @@ describe.skipIf(reason !== undefined)('a deed', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Erase the person' }).click()
     await page.getByRole('progressbar', { name: 'Erin is being erased' }).waitFor()
     await page.getByText('1 of 1').waitFor()
+    expect([await faultsOf(page), await tooWide(page)]).toEqual([[], []])
     expect(await page.getByRole('dialog').count()).toBe(0)
     held.resolve()
     await page.getByText(/^Erased: 1 tickets/).waitFor()

@@ -116,6 +116,20 @@ describe.skipIf(reason !== undefined)('every page', () => {
         await page.keyboard.press('Escape')
         await visit(page, `tickets/${made.ticket_id}`)
         await page.locator('.recipients .chip').first().waitFor()
+        for (const [key, what] of [
+          ['f', 'forwarding'],
+          ['#', 'deleting'],
+        ] as const) {
+          await page.locator('.head h1').click()
+          await page.keyboard.press(key)
+          await page.locator('dialog .buttons').waitFor()
+          await look(what)
+          await page.keyboard.press('Escape')
+        }
+        await page.locator('.recipients .line').first().getByRole('button').click()
+        await page.locator('[popover]:popover-open [role=option]').nth(1).waitFor()
+        await look('choosing a mailbox')
+        await page.keyboard.press('Escape')
         await page.locator('.composer textarea').fill('An answer')
         await page.locator('.recipients').getByRole('textbox').fill('nobody')
         await page.keyboard.press('Enter')

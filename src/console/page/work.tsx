@@ -45,8 +45,20 @@ export async function doLong(
 
 /** The works that go on now. */
 export function Works() {
-  return useCell(going).map(({ text, begun_ms, done = 0, total, stop }) => (
-    <p key={begun_ms} class="work">
+  const works = useCell(going)
+  if (works.length === 0) return null
+  return (
+    <section aria-label={t('work.works')}>
+      {works.map((work) => (
+        <OneWork key={work.begun_ms} {...work} />
+      ))}
+    </section>
+  )
+}
+
+function OneWork({ text, begun_ms, done = 0, total, stop }: Work) {
+  return (
+    <p class="work">
       <span role="status" dir="auto">
         {text}
       </span>
@@ -60,7 +72,7 @@ export function Works() {
       <span class="grow" />
       {stop && <Button text={t('work.stop')} onClick={stop} />}
     </p>
-  ))
+  )
 }
 
 /** How long the rest takes, when it goes on as before. */

@@ -70,6 +70,7 @@ export const frameEnglish = {
   'priority.high': 'High',
   'priority.urgent': 'Urgent',
 
+  'work.works': 'Work that goes on',
   'work.far': '{done} of {total}',
   'work.left': 'about {time} left',
   'work.stop': 'Stop',

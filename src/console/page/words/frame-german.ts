@@ -77,6 +77,7 @@ export const frameGerman: Translated<typeof frameEnglish> = {
   'priority.high': 'Hoch',
   'priority.urgent': 'Dringend',
 
+  'work.works': 'Was gerade läuft',
   'work.far': '{done} von {total}',
   'work.left': 'noch etwa {time}',
   'work.stop': 'Anhalten',
