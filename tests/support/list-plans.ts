@@ -2,8 +2,8 @@
 import { expect } from 'bun:test'
 import { newId, ZERO_ID } from '../../src/base/db/columns'
 import { closeDatabase, connectDatabase, jobConnection } from '../../src/base/db/pool'
-import type { Sql } from '../../src/base/db/transact'
-import { type Scope, SYSTEM } from '../../src/base/scope'
+import type { Fragment, Sql } from '../../src/base/db/transact'
+import type { Actor, Scope } from '../../src/base/scope'
 import { useSecrets } from '../../src/base/secrets'
 import { cursorOf } from '../../src/base/shapes/cursor'
 import { listCompanies } from '../../src/desk/companies/queries'
@@ -15,24 +15,44 @@ import { foldTicketCounts } from '../../src/desk/tickets/counts'
 import { listTickets } from '../../src/desk/tickets/list'
 import { createDatabase } from './database'
 import { type Explaining, openExplaining, pagesOf, scansOf } from './explaining'
+import { insertMailbox } from './factories'
 
 /**
  * The parts of an organization by which lists are filtered: each has the same share of its tickets, however many these
  * are.
  */
-type Desk = { scope: Scope; tickets: number; contact_id: string; company_id: string; user_id: string; labels: string[] }
+type Desk = {
+  scope: Scope
+  tickets: number
+  contact_id: string
+  company_id: string
+  mailbox_id: string
+  user_id: string
+  labels: string[]
+}
 
 const SMALL = 10_000
-const START = Date.parse('2024-01-01T00:00:00Z')
+/** Long ago: nothing of then is news. */
+const START = Date.parse('2023-01-01T00:00:00Z')
 const DAYS = 1000
 const LABELLED_AT_ONCE = 2000
+/**
+ * So many tickets wait, sleep, are unread, have a draft and belong to the mailbox, however many there are: their number
+ * is counted.
+ */
+const RARE = 20
+/** News are older than that. */
+const NEWS_MS = 3_600_000
 /** Pages of indexes that are deeper, and of more changes that lie side by side. */
 const MOST_GROWTH = 2
 const MORE_PAGES = 60
 /** A far page reads the numbers of all days and statuses, wherever these rows lie. */
 const PAGES_OF_DAYS = DAYS * 4
-/** Lists that are asked for so seldom that they may be planned anew each time. */
-const SELDOM = / page| by change$|^all messages$/
+/**
+ * Lists that are asked for so seldom that they may be planned anew each time. Of unread ones the planner knows only by
+ * the moment at which they begin how few they are.
+ */
+const SELDOM = / page| by change$|^all messages$|^unread/
 /** Tables that no list may read as a whole. */
 const LARGE = /^Seq Scan (tickets|messages|ticket_labels|tallies)$/
 
@@ -106,6 +126,7 @@ function listsOf({
   tickets,
   contact_id,
   company_id,
+  mailbox_id,
   user_id,
   labels,
 }: Desk): Record<string, () => Promise<unknown>> {
@@ -130,6 +151,19 @@ function listsOf({
     'a year and a status': { ...year, status: ['resolved'] },
     'by change': { sort: '-updated_at' },
     'by priority': { sort: '-priority' },
+    'by last message': { sort: '-last_message_at' },
+    'by last message, oldest first': { sort: 'last_message_at' },
+    'by wait': { sort: 'waiting_since' },
+    'by wait, shortest first': { sort: '-waiting_since' },
+    unread: { unread: true },
+    'unread by last message': { unread: true, sort: '-last_message_at' },
+    waiting: { waiting: true },
+    'waiting by wait': { waiting: true, sort: 'waiting_since' },
+    'with a draft': { has_draft: true },
+    'with a draft by last message': { has_draft: true, sort: '-last_message_at' },
+    'a mailbox': { mailbox_id },
+    'a mailbox by last message': { mailbox_id, sort: '-last_message_at' },
+    asleep: { snoozed: true },
     'a label by change': { label_ids: [common!], sort: '-updated_at' },
     'the middle page': { page: middle },
     'the middle page of a status': { page: Math.floor(middle / 4), status: ['open'] },
@@ -165,21 +199,37 @@ async function fillDesk(sql: Sql, tickets: number): Promise<Desk> {
   await sql`
     insert into labels (organization_id, id, name, color)
     select ${organization_id}, id, id::text, '#000000' from unnest(${labels!}::uuid[]) as id`
+  const scope = { sql, db: undefined as never, organization_id, actor: personOf(user_id) } satisfies Scope
+  const mailbox = await insertMailbox(scope)
+  const is_rare = sql.unsafe(`n % ${tickets / RARE} = 0`)
+  const idAt = (time_ms: Fragment) =>
+    sql`(lpad(to_hex(${time_ms}), 12, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid`
+  const ticket_id = idAt(sql`${START} + n * (${DAYS} * 86400000::bigint / ${tickets})`)
+  const news_id = idAt(sql`${Date.now() - NEWS_MS}::bigint`)
   const any = (of: number, salt: number) => sql.unsafe(`(1 + (hashint8(n * 64 + ${salt}) & 1048575) % ${of})`)
   await sql`
     insert into tickets (organization_id, id, number, code, subject, status, priority, contact_id, company_id, assignee_id,
-      updated_at)
-    select ${organization_id},
-      (lpad(to_hex(${START} + n * (${DAYS} * 86400000::bigint / ${tickets})), 12, '0') || '70008000'
-        || lpad(to_hex(n), 12, '0'))::uuid,
-      n, 'TKT-' || n, 'Ticket ' || n, (array['open', 'pending', 'resolved', 'closed'])[${any(4, 0)}],
+      updated_at, last_message_id, waiting_message_id, message_count, attachment_count, snoozed_until, mailbox_id)
+    select ${organization_id}, ${ticket_id}, n, 'TKT-' || n, 'Ticket ' || n,
+      case when ${is_rare} then 'pending' else (array['open', 'pending', 'resolved', 'closed'])[${any(4, 0)}] end,
       (array['low', 'normal', 'high', 'urgent'])[${any(4, 1)}], (${contacts!}::uuid[])[${any(100, 2)}],
       (${companies!}::uuid[])[${any(20, 3)}], case when ${any(3, 4)} = 1 then ${user_id}::uuid end,
-      timestamptz '2026-06-01 00:00Z' + make_interval(secs => ${any(1_000_003, 5)})
+      timestamptz '2026-06-01 00:00Z' + make_interval(secs => ${any(1_000_003, 5)}),
+      case when ${is_rare} then ${news_id} else ${ticket_id} end, case when ${is_rare} then ${news_id} end, 1, 0,
+      case when ${is_rare} then timestamptz '2099-01-01 00:00Z' end, case when ${is_rare} then ${mailbox.id}::uuid end
     from generate_series(1::bigint, ${tickets}::bigint) as n`
   await sql`
     insert into messages (organization_id, id, ticket_id, body, body_html, direction, sender_name)
-    select organization_id, id, id, 'Yes', 'Yes', 'inbound', 'Carla' from tickets where organization_id = ${organization_id}`
+    select organization_id, last_message_id, id, 'Yes', 'Yes', 'inbound', 'Carla' from tickets
+    where organization_id = ${organization_id}`
+  await sql`
+    insert into drafts (organization_id, id, ticket_id, author_type, author_id, body, body_html, text, is_internal)
+    select organization_id, id, id, 'user', ${user_id}, 'Yes', 'Yes', 'Yes', false from tickets
+    where organization_id = ${organization_id} and snoozed_until is not null`
+  await sql`
+    insert into read_marks (organization_id, ticket_id, user_id, message_id, unread)
+    select organization_id, id, ${user_id}, last_message_id, false from tickets
+    where organization_id = ${organization_id} and snoozed_until is null and number % 3 = 0`
   // The first label is on half of all tickets, the last one on 20. In a statement with all of them the trigger that
   // counts labels would join lists of them for minutes.
   for (let first = 1; first <= tickets; first += LABELLED_AT_ONCE) {
@@ -193,7 +243,11 @@ async function fillDesk(sql: Sql, tickets: number): Promise<Desk> {
           else (hashint8(number * 64 + 10 + place) & 1048575) % (1 + place) = 0
         end`
   }
-  const scope: Scope = { sql, db: undefined as never, organization_id, actor: SYSTEM }
   const [common, rare] = [labels![0]!, labels![19]!]
-  return { scope, tickets, contact_id: contacts![7]!, company_id: companies![7]!, user_id, labels: [common, rare] }
+  const [contact_id, company_id, mailbox_id] = [contacts![7]!, companies![7]!, mailbox.id]
+  return { scope, tickets, contact_id, company_id, mailbox_id, user_id, labels: [common, rare] }
+}
+
+function personOf(id: string): Actor {
+  return { type: 'user', id, name: 'Ada', email: id, role: 'agent' }
 }

@@ -58,28 +58,38 @@ function isNews(scope: Scope, reader: Fragment): Fragment {
   return scope.sql`(coalesce(t.assignee_id = ${reader}, true) and ${isNew(scope)})`
 }
 
-function isNew({ sql }: Scope): Fragment {
-  return sql`coalesce(t.last_message_id >= ${firstIdAt(sharedTime() - NEW_MS)}, false)`
+function isNew(scope: Scope): Fragment {
+  return scope.sql`coalesce(${hasNews(scope)}, false)`
 }
 
-/** For each part of the tickets that are unread by the caller, or read: SQL that follows `from`, with `tickets t`. */
+/** As `isNew`, in the form that an index is searched by: null without a message. */
+function hasNews({ sql }: Scope): Fragment {
+  return sql`t.last_message_id >= ${firstIdAt(sharedTime() - NEW_MS)}`
+}
+
+/**
+ * For each part of the tickets that are unread by the caller, or read: SQL that follows `from`, with `tickets t`. With
+ * `offset 0` unread ones are looked up one by one: the planner's joins read all tickets, or the marks of all members,
+ * which took four times as long for 10,000 of 200,000. The first ones that are read come sooner by a join.
+ */
 export function partsOfUnread(scope: Scope, unread: boolean): Fragment[] {
   const { sql, organization_id } = scope
   const reader = readerId(scope)
   const live = sql`t.organization_id = ${organization_id} and t.deleted_at is null`
+  const one_by_one = unread ? sql`offset 0` : sql``
   const marked = sql`
-    read_marks r join tickets t on ${live} and t.id = r.ticket_id
+    read_marks r, lateral (select * from tickets t where ${live} and t.id = r.ticket_id ${one_by_one}) as t
     where r.organization_id = ${organization_id} and r.user_id = ${reader} and r.unread = ${unread}`
   const unmarked = (which: Fragment) => sql`
     tickets t where ${live} and ${which} and not exists (
       select 1 from read_marks r
-      where r.organization_id = ${organization_id} and r.ticket_id = t.id and r.user_id = ${reader}
+      where r.organization_id = ${organization_id} and r.ticket_id = t.id and r.user_id = ${reader} ${one_by_one}
     )`
   const [mine, free, others] = [
     sql`t.assignee_id = ${reader}`,
     sql`t.assignee_id is null`,
     sql`t.assignee_id <> ${reader}`,
   ]
-  if (unread) return [marked, ...[mine, free].map((whose) => unmarked(sql`${whose} and ${isNew(scope)}`))]
+  if (unread) return [marked, ...[mine, free].map((whose) => unmarked(sql`${whose} and ${hasNews(scope)}`))]
   return [marked, unmarked(others), ...[mine, free].map((whose) => unmarked(sql`${whose} and not ${isNew(scope)}`))]
 }

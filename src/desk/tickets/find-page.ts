@@ -243,25 +243,25 @@ function ofTickets(scope: Scope, filter: TicketFilter & Conditions, { matching }
 
 /** Unread tickets, or read ones, by the marks of the caller: few of many tickets may be that. */
 function ofUnread(scope: Scope, filter: TicketFilter & Conditions, unread: boolean): Source {
-  const { sql } = scope
+  const { sql, organization_id } = scope
   const { unread: _, ...others } = filter
-  const rows = (columns: Fragment) =>
-    partsOfUnread(scope, unread)
-      .map((part) => sql`select ${columns} from ${part} ${filters(scope, sql`t.id`, others)}`)
-      .reduce((all, part) => sql`${all} union all ${part}`)
-  const countTo = (most: number) =>
-    sql`(select count(*) from (${rows(sql`1`)} ${sql.unsafe(`limit ${most}`)}) as counted)`
-  let total = countTo(COUNTED_MOST + 1)
+  const found = partsOfUnread(scope, unread)
+    .map((part) => sql`select t.id from ${part} ${filters(scope, sql`t.id`, others)}`)
+    .reduce((all, part) => sql`${all} union all ${part}`)
+  let [total, few]: [number, string[] | null] = [0, null]
   return {
     async areFew() {
-      const [row] = await sql<{ n: number }[]>`select ${countTo(SORTED_MOST + 1)} as n`
-      const are_few = row!.n <= SORTED_MOST
-      if (are_few) total = sql`(select count(*) from hits)`
-      return are_few
+      const [row] = await sql<{ n: number; ids: string[] | null }[]>`
+        select count(*) as n, case when count(*) <= ${SORTED_MOST} then coalesce(array_agg(id), '{}') end as ids
+        from (${found} ${sql.unsafe(`limit ${COUNTED_MOST + 1}`)}) as found`
+      ;[total, few] = [row!.n, row!.ids]
+      return few !== null
     },
     asking: filters(scope, sql`t.id`, filter),
-    all: () => rows(columnsToSort(sql)),
-    counted: () => ({ total }),
+    all: () => sql`
+      select ${columnsToSort(sql)} from tickets t
+      where t.organization_id = ${organization_id} and t.id = any(${few!}::uuid[]) and t.deleted_at is null`,
+    counted: () => ({ total: few ? sql`(select count(*) from hits)` : sql`${total}::bigint` }),
   }
 }
 
