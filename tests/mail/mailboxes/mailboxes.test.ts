@@ -34,6 +34,7 @@ describe('creating', () => {
       signature: null,
       signature_format: null,
       quote: 'last',
+      team_id: null,
       from_name: null,
       inlet: null,
       domain_verified: false,

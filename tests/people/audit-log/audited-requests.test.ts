@@ -10,6 +10,9 @@ import { createWorld, goodBody, goodRaw, type World } from '../../support/world'
 
 /** In the order in which they are made; null: it changes nothing that the log lists. */
 const ACTIONS: Record<string, string | null> = {
+  'POST /teams': 'team.created',
+  'PATCH /teams/{team_id}': 'team.updated',
+  'DELETE /teams/{team_id}': 'team.deleted',
   'PATCH /organization': 'organization.updated',
   'POST /users': 'user.created',
   'PATCH /users/{user_id}': 'user.updated',
