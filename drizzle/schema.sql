@@ -281,6 +281,7 @@ create table drafts (
   unless_answered boolean default true not null,
   send_error text,
   quote text,
+  mentions jsonb default '[]'::jsonb not null,
   constraint drafts_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint drafts_ticket_fk FOREIGN KEY (organization_id, ticket_id) REFERENCES tickets(organization_id, id) ON DELETE CASCADE,
   constraint drafts_author_type CHECK ((author_type = ANY (ARRAY['user'::text, 'api_key'::text]))),
@@ -541,13 +542,17 @@ create table letters (
   id uuid not null,
   about_id uuid not null,
   mailbox_id uuid,
-  recipient text not null,
-  sealed_text text not null,
+  recipient text,
+  sealed_text text,
   expires_at timestamp with time zone not null,
+  member_id uuid,
+  news jsonb,
+  closed_at timestamp with time zone,
   constraint letters_organization_id_id_pk PRIMARY KEY (organization_id, id)
 );
 CREATE INDEX letters_about ON letters USING btree (organization_id, about_id);
 CREATE INDEX letters_expiry ON letters USING btree (expires_at);
+CREATE UNIQUE INDEX letters_open ON letters USING btree (organization_id, member_id, about_id) WHERE (closed_at IS NULL);
 
 create table macros (
   organization_id uuid not null,
@@ -633,6 +638,7 @@ create table memberships (
   removed_at timestamp with time zone,
   is_imported boolean default false not null,
   available boolean default true not null,
+  notify text[] default '{}'::text[] not null,
   constraint memberships_organization_id_user_id_pk PRIMARY KEY (organization_id, user_id),
   constraint memberships_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id),
   constraint memberships_user_id_users_id_fk FOREIGN KEY (user_id) REFERENCES users(id),
@@ -640,6 +646,7 @@ create table memberships (
   constraint memberships_hourly_rate CHECK (((hourly_rate >= (0)::numeric) AND (hourly_rate <= (1000000)::numeric))),
   constraint memberships_role CHECK ((role = ANY (ARRAY['admin'::text, 'agent'::text])))
 );
+CREATE INDEX memberships_new_unassigned ON memberships USING btree (organization_id) WHERE ('new_unassigned'::text = ANY (notify));
 CREATE INDEX memberships_user ON memberships USING btree (user_id, created_at);
 
 create table merged_contacts (
@@ -732,6 +739,7 @@ create table messages (
   author_id uuid,
   begins_ticket boolean default false not null,
   quoted_ids uuid[],
+  mentions jsonb default '[]'::jsonb not null,
   constraint messages_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint messages_ticket_fk FOREIGN KEY (organization_id, ticket_id) REFERENCES tickets(organization_id, id) ON DELETE CASCADE,
   constraint messages_channel CHECK ((channel = ANY (ARRAY['email'::text, 'api'::text, 'portal'::text]))) NOT VALID,

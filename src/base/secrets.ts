@@ -10,6 +10,8 @@ export type Purpose =
   | 'message-id'
   | 'reply-tag'
   | 'bounce-tag'
+  | 'letter-tag'
+  | 'note-letter-tag'
   | 'attachment-url'
   | 'cursor'
   | 'provider'

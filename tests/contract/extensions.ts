@@ -185,6 +185,21 @@ POST /tickets/bulk / request / dry_run <- bulk: a dry run answers the same and c
 POST /tickets/bulk / faults of the request: 422, nothing done <- bulk: a request at fault changes nothing > %j is %s at %s
 POST /tickets/bulk / not reached in 25 s: SERVICE_UNAVAILABLE <- bulk: a ticket that somebody holds, and those after it, are SERVICE_UNAVAILABLE when the time is over
 GET /domains/:domain_id/records <- domain-records: each record is told as it should be and as it is found
+GET /auth/me / notify / of the membership that X-Organization-Id names <- notify: each membership has its own, and members of before get no mail
+PATCH /auth/me / notify / of an organization that is not the own <- notify: of an organization that is not the own there is nothing
+PATCH /auth/me / notify / a session of an identity provider <- identity: a session of the provider > acts in its organization alone, and may not touch the account
+POST /tickets/:ticket_id/messages / mention_user_ids <- mentions: a note shows the members that it names, each once and by name, in lists and events too
+POST /tickets/:ticket_id/messages / mention_user_ids / USER_NOT_FOUND, VALIDATION_ERROR <- mentions: a message that names %s is refused, and a draft
+POST /tickets/:ticket_id/drafts / mention_user_ids <- mentions: a draft names them too, until it is a reply, and its note keeps them
+letters to members / assigned <- member-letters: who gets a ticket is told at once, with its subject and a link
+letters to members / reply_on_mine, mentioned <- member-letters: a note tells those that it names, a reply of the customer the assignee
+letters to members / new_unassigned <- member-letters: a ticket that nobody has is told to those who ask for it, whoever opens it
+letters to members / never of an own act <- member-letters: nobody is told of an own act
+letters to members / not while one looks <- member-letters: nobody is told who looks at the ticket, and the next letter does not wait
+letters to members / NOTIFY_GROUP_SECONDS <- member-letters: of one ticket the first letter leaves at once, and what follows as one, however much it is
+letters to members / answered <- letter-answers: the answer of a member to a letter, by %s, goes to the customer without what the letter says
+letters to members / about a note / answered <- letter-answers: what %s answers to a letter about a note is a note
+letters to members / answered by anybody else <- letter-answers: from %s the id and address of a letter about a %s lead nowhere
 GET /drafts <- drafts: drafts are listed newest first, by ticket, author and stale, with cursors
 GET /drafts / filter / ticket_id | author_id | stale <- drafts: drafts are listed newest first, by ticket, author and stale, with cursors
 GET /drafts/:draft_id <- drafts: a draft shows its ticket, author, text, files and what it is based on, and tells nobody

@@ -143,7 +143,10 @@ export function goodBody(endpoint: string, world: World): Record<string, unknown
     'POST /auth/refresh': { refresh_token: 'x'.repeat(43) },
     'POST /auth/password/forgot': { email: 'nobody@deskwire.example' },
     'POST /auth/password/reset': { token: 'x'.repeat(43), new_password: PASSWORD },
-    'PATCH /auth/me': { name: 'Ada', available: true, current_password: PASSWORD, new_password: PASSWORD },
+    'PATCH /auth/me': {
+      ...{ name: 'Ada', current_password: PASSWORD, new_password: PASSWORD },
+      ...{ available: true, notify: { assigned: 'mail' } },
+    },
     'POST /auth/logout': { refresh_token: 'x'.repeat(43) },
     'POST /auth/invitations/{token}/accept': {
       password: PASSWORD,

@@ -1,6 +1,6 @@
 /** Settings of letters: the mail of the service itself, such as invitations. */
 import { isEmailAddress } from '../address/email'
-import { type Setting, url, WrongValue } from './setting'
+import { type Setting, url, WrongValue, wholeNumber } from './setting'
 
 /** Reads an address, alone or behind a name: `desk@example.com`, `Desk <desk@example.com>`. */
 const sender = (text: string) => {
@@ -32,5 +32,11 @@ export const LETTER_SETTINGS = {
     read: url('http:', 'https:'),
     default: ({ BASE_URL }) => `${BASE_URL}/password-reset`,
     default_words: '`$BASE_URL/password-reset`, a page of the service',
+  },
+  NOTIFY_GROUP_SECONDS: {
+    meaning:
+      'Seconds for which letters to a member about one ticket wait after the last one: what happens meanwhile leaves as one letter.',
+    read: wholeNumber(0, 86_400),
+    default: '300',
   },
 } satisfies Record<string, Setting>

@@ -182,7 +182,7 @@ export const optional = Type.Optional
 export const IdInput = (options: FieldOptions = {}) => Type.String({ fault: 'must be an id', ...options })
 
 /** A list of ids, at most 50. */
-export const IdsInput = (options: FieldOptions = {}) =>
+export const IdsInput = (options: FieldOptions & { maxItems?: number } = {}) =>
   Type.Array(Type.String({ fault: 'must be an id' }), {
     maxItems: 50,
     fault: 'must be a list of at most 50 ids',

@@ -1,13 +1,16 @@
 /** Enqueues work for a later moment, in the transaction of the change that sets it, moves it or takes it back. */
 import { toInstant } from '../../base/db/columns'
 import { isOneOf } from '../../base/db/few-rows'
+import { insertRows } from '../../base/db/insert-rows'
 import { sharedTime } from '../../base/db/shared-time'
-import type { Scope } from '../../base/scope'
+import { afterCommit, type Scope } from '../../base/scope'
 import { timeOf } from '../../base/shapes/time'
+import { currentTraceparent } from '../../base/tracing/trace'
 import type { OutboxKind } from './job'
+import { wake } from './wake'
 
 /** Work for a moment that somebody chooses. */
-type Scheduled = Extract<OutboxKind, 'wake' | 'draft'>
+type Scheduled = Extract<OutboxKind, 'wake' | 'draft' | 'letter'>
 
 /** Says what is wrong with a moment that somebody has chosen. @returns undefined when it is right */
 export function momentFault(moment: string): string | undefined {
@@ -43,6 +46,22 @@ export async function scheduleWork(
     on conflict (organization_id, id) do update
     set run_at = excluded.run_at, queued_at = excluded.queued_at, lease_until = '-infinity', lease_token = null,
       attempts = 0, claims = 0`
+}
+
+/**
+ * Inserts new rows that come due at their moments, and has those that are due done after the commit.
+ * @param work ids that no row has
+ */
+export async function scheduleAll(
+  scope: Scope,
+  kind: Scheduled,
+  lane_id: string,
+  work: { id: string; run_at: string }[],
+): Promise<void> {
+  const { sql, organization_id } = scope
+  const rows = work.map((one) => ({ organization_id, kind, lane_id, traceparent: currentTraceparent(), ...one }))
+  await insertRows(sql, 'outbox', rows)
+  afterCommit(scope, () => wake(kind, [{ organization_id, lane_id }]))
 }
 
 /** Removes rows whose moment is ahead. The others end by themselves: their handlers see that nothing is to be done. */

@@ -89,10 +89,10 @@ export function storedFilter(filter: WebhookFilter | null): string | null {
  */
 export async function judgeOf(
   scope: Scope,
-  changes: (Change & { subscribers: { events: readonly string[]; filter: WebhookFilter | null }[] })[],
+  changes: (Change & { audience: { webhooks: { events: readonly string[]; filter: WebhookFilter | null }[] } })[],
 ): Promise<Judge> {
-  const ids = changes.flatMap(({ events, subscribers }) => {
-    const filtered = subscribers.filter(({ filter }) => filter !== null)
+  const ids = changes.flatMap(({ events, audience }) => {
+    const filtered = audience.webhooks.filter(({ filter }) => filter !== null)
     const judged = events.filter(({ type }) => filtered.some((one) => one.events.includes(type)))
     return judged.flatMap((event) => ticketOf(event) ?? [])
   })

@@ -9,11 +9,13 @@ import { insertRows } from '../../base/db/insert-rows'
 import type { EVENTS } from '../../base/db/schema'
 import { sharedTime } from '../../base/db/shared-time'
 import type { Fragment, Sql } from '../../base/db/transact'
-import { afterCommit, type Scope, together } from '../../base/scope'
+import { type Actor, afterCommit, type Scope, together } from '../../base/scope'
 import { asIds } from '../../base/shapes/ids'
 import { currentTraceparent } from '../../base/tracing/trace'
 import { firstAttemptAt } from '../outbox/enqueue'
 import { wake } from '../outbox/wake'
+import { newsOf, type Readers } from '../told/news'
+import { readersIn, tellMembers } from '../told/tell-members'
 import { judgeOf } from './event-filter'
 import type { WebhookFilter } from './model'
 
@@ -28,7 +30,10 @@ export type NewEvent = {
 }
 
 /** A webhook that is switched on, and the events that it wants. A failed one gets its deliveries when it is enabled. */
-export type Subscriber = { id: string; status: 'active' | 'failed'; events: EventType[]; filter: WebhookFilter | null }
+type Subscriber = { id: string; status: 'active' | 'failed'; events: EventType[]; filter: WebhookFilter | null }
+
+/** Those who are told of the events of an organization: its webhooks, and its members by mail. */
+export type Audience = { webhooks: Subscriber[]; members: Readers }
 
 const listeners = new Set<(organization_id: string) => void>()
 
@@ -39,8 +44,8 @@ export function onPublished(listener: (organization_id: string) => void): () => 
 }
 
 type PublishOptions = {
-  /** The organization's subscribers, when the caller has read them already. */
-  subscribers?: Subscriber[]
+  /** Those who are told, when the caller has read that already. */
+  audience?: Audience
   /** The time of the change; now by default. */
   happened_at?: Date
 }
@@ -51,14 +56,16 @@ type PublishOptions = {
  */
 export async function publish(scope: Scope, events: NewEvent[], options: PublishOptions = {}): Promise<void> {
   if (events.length === 0) return
-  const { subscribers = await findSubscribers(scope), happened_at = new Date(sharedTime()) } = options
-  await publishEach(scope, [{ events, subscribers }], happened_at)
+  const { audience = await findAudience(scope), happened_at = new Date(sharedTime()) } = options
+  await publishEach(scope, [{ events, audience }], happened_at)
 }
 
-/** Events of a change, and the organization's subscribers. */
+/** Events of a change, and those who are told of it. */
 type ToPublish = {
   events: NewEvent[]
-  subscribers: Subscriber[]
+  audience: Audience
+  /** The actor of the change, when it was made together with others; by default the scope's. */
+  actor?: Actor
   /** The trace that the change belongs to, when it was made together with others; by default the one under way. */
   traceparent?: string | null
 }
@@ -72,7 +79,7 @@ export async function publishEach(
   const passes = await judgeOf(scope, changes)
   const published = changes.flatMap((change) =>
     change.events.map((event) => {
-      const receivers = change.subscribers.filter(
+      const receivers = change.audience.webhooks.filter(
         ({ events, filter }) => events.includes(event.type) && passes(change, event, filter),
       )
       return {
@@ -82,7 +89,7 @@ export async function publishEach(
     }),
   )
   if (published.length === 0) return
-  await insertPublications(scope, published)
+  await together([insertPublications(scope, published), tellMembers(scope, newsOf(scope, changes))])
   afterCommit(scope, () => {
     for (const listener of listeners) listener(scope.organization_id)
   })
@@ -109,20 +116,20 @@ export async function publishTo(scope: Scope, webhook_id: string, event: NewEven
   return publication.deliveries[0]!.id
 }
 
-/** Reads the organization's subscribers. A command reads them once, and passes them on to `publish`. */
-export async function findSubscribers(scope: Scope): Promise<Subscriber[]> {
+/** Reads who is told of events. A command reads it once, and passes it on to `publish`. */
+export async function findAudience(scope: Scope): Promise<Audience> {
   const { sql, organization_id } = scope
-  const [found] = await sql<{ subscribers: Subscriber[] }[]>`
-    select ${subscribersOf(sql, sql`${organization_id}`)} as subscribers`
-  return found!.subscribers
+  const [found] = await sql<{ audience: Audience }[]>`
+    select ${audienceOf(sql, sql`${organization_id}`)} as audience`
+  return found!.audience
 }
 
-/** SQL for the list that `findSubscribers` returns, for a statement that reads more than that. */
-export function subscribersOf(sql: Sql, organization_id: Fragment) {
-  return sql`(
+/** SQL for what `findAudience` returns, for a statement that reads more than that. */
+export function audienceOf(sql: Sql, organization_id: Fragment) {
+  return sql`json_build_object('members', ${readersIn(sql, organization_id)}, 'webhooks', (
     select coalesce(json_agg(json_build_object('id', w.id, 'status', w.status, 'events', w.events, 'filter', w.filter)), '[]')
     from webhooks w where w.organization_id = ${organization_id} and w.active and w.deleted_at is null
-  )`
+  ))`
 }
 
 /** Makes the body of an event and its deliveries. Whoever reads it signs addresses anew (`freshBody`). */

@@ -1,7 +1,7 @@
 import { ApiError, fieldError } from '../../base/errors'
 import { holdExternalId, requireFree } from '../../base/external-ids'
 import { inTransaction, type Scope } from '../../base/scope'
-import { findSubscribers, type NewEvent, publish } from '../../delivery/webhooks/publish'
+import { findAudience, type NewEvent, publish } from '../../delivery/webhooks/publish'
 import { changedCustom, customChanges } from '../custom/values'
 import { type Deed, doOrBegin, endOf, within } from '../deeds/deeds'
 import { requireContactsFree } from '../holds/holds'
@@ -148,11 +148,11 @@ export async function deleteSome(scope: Scope, deed: Deed): Promise<boolean> {
 /** Publishes contacts whose company changed, in the transaction of that change. @param company_id the company before */
 export async function publishContacts(scope: Scope, ids: string[], company_id: string | null): Promise<void> {
   if (ids.length === 0) return
-  const subscribers = await findSubscribers(scope)
+  const audience = await findAudience(scope)
   for (let start = 0; start < ids.length; start += PUBLISH_BATCH) {
     const changed = await getContacts(scope, ids.slice(start, start + PUBLISH_BATCH))
     const events = changed.map((data): NewEvent => ({ type: 'contact.updated', data, before: { company_id } }))
-    await publish(scope, events, { subscribers })
+    await publish(scope, events, { audience })
   }
 }
 

@@ -11,7 +11,7 @@ import { insertRows } from '../../base/db/insert-rows'
 import { DeadlockError, violates } from '../../base/db/violations'
 import { ApiError } from '../../base/errors'
 import { inTransaction, type Scope } from '../../base/scope'
-import { type NewEvent, publish, type Subscriber } from '../../delivery/webhooks/publish'
+import { type Audience, type NewEvent, publish } from '../../delivery/webhooks/publish'
 import { requireNotErased } from '../deeds/deeds'
 import { type ContactRef, getContacts } from './queries'
 import { searchText } from './search-text'
@@ -27,13 +27,9 @@ const MAX_ROUNDS = 5
  * Finds the contact of each sender, or creates it, in the order given. Senders with one address get one contact, also
  * in calls at the same time.
  * @param senders `email` is compared by its key; a long name is cut, an empty one is replaced by the local part
- * @param subscribers of the organization, when the caller has read them already
+ * @param audience of the organization, when the caller has read them already
  */
-export function findOrCreateContacts(
-  scope: Scope,
-  senders: Sender[],
-  subscribers?: Subscriber[],
-): Promise<ContactRef[]> {
+export function findOrCreateContacts(scope: Scope, senders: Sender[], audience?: Audience): Promise<ContactRef[]> {
   return inTransaction(scope, async (scope) => {
     const known = new Map<string, KnownContact>()
     const missing = new Map(senders.toReversed().map((sender) => [addressKey(sender.email), sender]))
@@ -46,7 +42,7 @@ export function findOrCreateContacts(
     for (let round = 0; missing.size > 0; round++) {
       if (round === MAX_ROUNDS) throw new ApiError('SERVICE_UNAVAILABLE')
       note(await findContacts(scope, [...missing.keys()]))
-      if (missing.size > 0) note(await createContacts(scope, [...missing.values()], subscribers))
+      if (missing.size > 0) note(await createContacts(scope, [...missing.values()], audience))
     }
     return senders.map((sender) => {
       const { email_key, ...contact } = known.get(addressKey(sender.email))!
@@ -73,7 +69,7 @@ async function findContacts(scope: Scope, keys: string[]): Promise<KnownContact[
  * @returns those whose address was not taken meanwhile
  * @throws DeadlockError when another contact got it beside its own: the transaction then runs again
  */
-async function createContacts(scope: Scope, senders: Sender[], subscribers?: Subscriber[]): Promise<KnownContact[]> {
+async function createContacts(scope: Scope, senders: Sender[], audience?: Audience): Promise<KnownContact[]> {
   const { sql, organization_id } = scope
   const [companyOf, updated_at] = await withChangeTime(sql, findCompanies(scope, senders))
   const rows = senders.map((sender) => {
@@ -96,7 +92,7 @@ async function createContacts(scope: Scope, senders: Sender[], subscribers?: Sub
     throw violates(error, 'contacts_email') ? new DeadlockError('a contact got the address meanwhile') : error
   })
   const ids = created.map(({ id }) => id)
-  if (ids.length > 0) await publishCreated(scope, ids, subscribers)
+  if (ids.length > 0) await publishCreated(scope, ids, audience)
   return created
 }
 
@@ -110,10 +106,10 @@ async function findCompanies({ sql, organization_id }: Scope, senders: Sender[])
   return ownersOf(candidates)
 }
 
-async function publishCreated(scope: Scope, ids: string[], subscribers?: Subscriber[]): Promise<void> {
+async function publishCreated(scope: Scope, ids: string[], audience?: Audience): Promise<void> {
   const created = await getContacts(scope, ids)
   const events = created.map((data): NewEvent => ({ type: 'contact.created', data }))
-  await publish(scope, events, { subscribers })
+  await publish(scope, events, { audience })
 }
 
 function nameOf({ name, email }: Sender): string {

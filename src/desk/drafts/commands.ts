@@ -11,8 +11,9 @@ import { mayChange, permits, personId, requireAuthor, requireRight } from '../..
 import { claimForDraft } from '../attachments/claim-uploads'
 import { withFirstAttempt } from '../messages/commands'
 import { lockConversation } from '../messages/conversation'
-import type { Message } from '../messages/model'
+import { type Message, NO_MENTIONS } from '../messages/model'
 import { placePictures } from '../messages/pictures'
+import { findMentioned } from '../messages/queries'
 import { renderWritten, type WrittenText, withHeld } from '../messages/written-text'
 import { updateTicket } from '../tickets/commands'
 import { withMoment } from '../tickets/snooze'
@@ -32,10 +33,11 @@ const MOST_NAMED = 100
 /**
  * Creates a draft of the caller.
  * @throws TICKET_NOT_FOUND, EMPTY_BODY, DRAFT_EXISTS, VALIDATION_ERROR (too many, or a wrong `send_at`),
- *   MESSAGE_NOT_FOUND, ATTACHMENT_NOT_FOUND; FORBIDDEN for a member who was removed meanwhile
+ *   MESSAGE_NOT_FOUND, ATTACHMENT_NOT_FOUND, USER_NOT_FOUND (named); FORBIDDEN for a member who was removed meanwhile
  */
 export async function createDraft(scope: Scope, ticket_id: string, input: NewDraft): Promise<Draft> {
   const { is_internal = false, cc = null, quote = null, attachment_ids = [], unless_answered = true } = input
+  const { mention_user_ids = [] } = input
   const author = requireAuthor(scope)
   const send_at = input.send_at == null ? null : readMoment(scope, input.send_at, is_internal)
   const text = await renderWritten(scope, input)
@@ -47,7 +49,8 @@ export async function createDraft(scope: Scope, ticket_id: string, input: NewDra
     const based_on = await findBasis(scope, ticket_id, input.based_on)
     const id = newId()
     const { uploads, ...placed } = await placeText(scope, { id, ticket_id }, text)
-    const said = { ...placed, is_internal, cc, quote, based_on, send_at, unless_answered }
+    const mentions = JSON.stringify(await findMentioned(scope, mention_user_ids))
+    const said = { ...placed, is_internal, cc, quote, based_on, mentions, send_at, unless_answered }
     await insertRows(sql, 'drafts', [
       { organization_id, id, ticket_id, author_type: author.type, author_id: author.id, ...said },
     ])
@@ -70,7 +73,7 @@ async function placeText(scope: Scope, { id, ticket_id }: { id: string; ticket_i
 /**
  * Changes a draft. A person who sends later what an API key wrote, or changes what a member left, becomes its author.
  * @throws DRAFT_NOT_FOUND, FORBIDDEN, PRECONDITION_FAILED, EMPTY_BODY, DRAFT_EXISTS, VALIDATION_ERROR (as for a new
- *   one), MESSAGE_NOT_FOUND, ATTACHMENT_NOT_FOUND
+ *   one; a reply names somebody), MESSAGE_NOT_FOUND, ATTACHMENT_NOT_FOUND, USER_NOT_FOUND (named)
  */
 export async function updateDraft(
   scope: Scope,
@@ -95,6 +98,7 @@ export async function updateDraft(
     if (takesPlace(row, standing)) await requirePlace(scope, row.ticket.id, standing)
     const based_on =
       changes.based_on === undefined ? row.based_on : await findBasis(scope, row.ticket.id, changes.based_on)
+    const mentions = await mentionsOf(scope, row, { ...changes, is_internal: standing.is_internal })
     const at = { id, ticket_id: row.ticket.id }
     const { uploads: shown, ...said } = text ? await placeText(scope, at, text) : { uploads: shownOf(row) }
     const files = attachment_ids ?? row.attachments.map((attachment) => attachment.id)
@@ -103,7 +107,8 @@ export async function updateDraft(
     const columns = { ...said, ...others, author_type: author.type, author_id: author.id, quote, based_on }
     await sql`
       update drafts set ${sql(columns)}, cc = ${cc}::text[],
-        written_by = ${written_by && JSON.stringify(written_by)}::text::jsonb, updated_at = now()
+        written_by = ${written_by && JSON.stringify(written_by)}::text::jsonb,
+        mentions = ${JSON.stringify(mentions)}::text::jsonb, updated_at = now()
       where organization_id = ${organization_id} and id = ${id}`
     if (standing.send_at !== row.send_at) await setSending(scope, id, standing.send_at)
     notice(scope, { kind: 'draft', ticket_id: row.ticket.id })
@@ -112,6 +117,17 @@ export async function updateDraft(
   const draft = await withHeld(scope, text?.held ?? [], () => inTransaction(scope, write))
   // Somebody has changed the body meanwhile.
   return draft ?? updateDraft(scope, id, changes, if_match)
+}
+
+/** The members that a changed draft names: a reply none. @throws USER_NOT_FOUND; VALIDATION_ERROR of a reply */
+async function mentionsOf(
+  scope: Scope,
+  row: DraftRow,
+  { is_internal, mention_user_ids }: Pick<DraftChanges, 'is_internal' | 'mention_user_ids'>,
+): Promise<Draft['mentions']> {
+  if (!is_internal && mention_user_ids?.length) throw fieldError('VALIDATION_ERROR', '/mention_user_ids', NO_MENTIONS)
+  if (!is_internal) return []
+  return mention_user_ids ? findMentioned(scope, mention_user_ids) : row.mentions
 }
 
 /** Renders another text of a draft. A picture that is one of the draft's files already is not stored again. */

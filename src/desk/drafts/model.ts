@@ -5,7 +5,18 @@ import { body, flag, IdInput, instantInput, nullable, oneOf, optional } from '..
 import { Paging, query, queryFlag, queryId } from '../../base/shapes/query'
 import { Attachment } from '../attachments/model'
 import { changesInput } from '../macros/model'
-import { Author, FORMAT_CHANGE, formatInput, Message, quote, said, send_email, showsWords } from '../messages/model'
+import {
+  Author,
+  FORMAT_CHANGE,
+  formatInput,
+  Message,
+  namesNobody,
+  ofNewMessage,
+  quote,
+  said,
+  send_email,
+  showsWords,
+} from '../messages/model'
 
 export const Draft = Type.Object({
   id: Uuid,
@@ -18,6 +29,7 @@ export const Draft = Type.Object({
   format: Message.properties.format,
   body_html: Message.properties.body_html,
   is_internal: Message.properties.is_internal,
+  mentions: Message.properties.mentions,
   cc: orNull(Type.Array(Type.String()), { description: 'Null: the confirmed participants when it is sent' }),
   quote: orNull(oneOf(QUOTES), { description: 'The earlier messages below its email; null: as the mailbox says then' }),
   attachments: Type.Array(Attachment, { description: 'In the order of their upload' }),
@@ -67,7 +79,7 @@ export const NewDraft = body(
     based_on: optional(based_on('The newest public message that you have seen. Default: the newest of the ticket')),
     ...later,
   },
-  { whole: showsWords() },
+  { whole: ofNewMessage },
 )
 export type NewDraft = typeof NewDraft.static
 
@@ -79,10 +91,12 @@ export const DraftChanges = body(
     attachment_ids: said.attachment_ids,
     cc: optional(nullable(said.cc)),
     quote: optional(nullable(quote)),
+    mention_user_ids: said.mention_user_ids,
     based_on: optional(based_on('A public message that you have seen: the draft is stale no more if it is the newest')),
     ...later,
   },
-  { whole: showsWords() },
+  // Without `is_internal` the draft says what it is.
+  { whole: (given) => [...showsWords()(given), ...namesNobody({ is_internal: true, ...given })] },
 )
 export type DraftChanges = typeof DraftChanges.static
 

@@ -144,7 +144,7 @@ function draftFields(scope: Scope) {
   return sql`
     d.id, json_build_object('id', t.id, 'code', t.code, 'subject', t.subject) as ticket,
     json_build_object('type', d.author_type, 'id', d.author_id, 'name', coalesce(u.name, k.name, '')) as author,
-    d.body, d.format, d.body_html, d.text, d.is_internal, d.cc, d.quote,
+    d.body, d.format, d.body_html, d.text, d.is_internal, d.mentions, d.cc, d.quote,
     (
       select coalesce(json_agg(json_build_object(
         'id', a.id, 'filename', a.filename, 'content_type', a.content_type, 'size', a.size, 'scan', a.scan

@@ -5,6 +5,7 @@ import { afterCommit, type Scope } from '../../base/scope'
 import { timeOf } from '../../base/shapes/time'
 import { noticeByTime } from '../../delivery/events/notices'
 import { momentFault, scheduleWork, wholeSecond, withdrawWork } from '../../delivery/outbox/schedule'
+import { tellAuthors } from '../../delivery/told/tell-members'
 import { personId } from '../../http/request/permissions'
 import type { DraftChanges } from './model'
 import type { DraftRow, SendError } from './queries'
@@ -75,15 +76,19 @@ export async function keepDrafts(scope: Scope, condition: Fragment, send_error: 
     returning d.id, d.ticket_id, d.author_id`
   const ids = kept.map(({ id }) => id)
   await withdrawWork(scope, 'draft', ids)
-  tellKept(scope, kept)
+  await tellKept(scope, kept)
 }
 
 type KeptDraft = { id: string; ticket_id: string; author_id: string }
 
-/** Tells of drafts that were kept, in the transaction that keeps them: the pages that show their tickets. */
-function tellKept(scope: Scope, kept: KeptDraft[]): void {
+/**
+ * Tells of drafts that were kept, in the transaction that keeps them: the pages that show their tickets, and authors
+ * by mail.
+ */
+async function tellKept(scope: Scope, kept: KeptDraft[]): Promise<void> {
   const { organization_id } = scope
   for (const ticket_id of new Set(kept.map((draft) => draft.ticket_id))) {
     afterCommit(scope, () => noticeByTime(organization_id, { kind: 'draft', ticket_id }))
   }
+  await tellAuthors(scope, kept)
 }

@@ -19,11 +19,12 @@ export async function toMessage(
   row: DraftRow,
   send_email: boolean | undefined,
 ): Promise<Message> {
-  const { id, body, body_html, text, is_internal, cc, quote, attachments, author, written_by } = row
+  const { id, body, body_html, text, is_internal, cc, quote, attachments, author, written_by, mentions } = row
   await claimForDraft(scope, id, [])
   await removeDrafts(scope, scope.sql`d.id = ${id}`)
   const attachment_ids = attachments.map((attachment) => attachment.id)
   const addressed = { ...(cc && { cc }), ...(quote && { quote }) }
-  const said = { is_internal, ...addressed, attachment_ids, send_email, drafted_by: written_by ?? author }
+  const drafted_by = written_by ?? author
+  const said = { is_internal, ...addressed, attachment_ids, send_email, drafted_by, mentions }
   return addWritten(scope, conversation, said, { body, format: formOfRow(row), body_html, text })
 }

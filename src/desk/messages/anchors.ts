@@ -71,18 +71,61 @@ export function readBounceTag(address: string): string | null {
   return readTag('bounce-tag', address)
 }
 
-type TagPurpose = 'reply-tag' | 'bounce-tag'
+/** A letter to a member about a ticket. Its answer goes to the customer; to a letter about a note it is a note. */
+type LetterAnchor = { ticket_id: string; is_about_note: boolean }
+
+/** Base 36 of the last 46 bits of the id of a letter, which nobody else makes in the same moment. */
+const LETTER_LENGTH = 9
+
+/**
+ * Makes the Message-ID of a letter, without angle brackets: it names the ticket, as its tag does, and the letter, at
+ * most 48 characters before the `@`.
+ */
+export function letterMessageId(about: LetterAnchor, letter_id: string, domain: string): string {
+  const letter = (BigInt(`0x${letter_id.replaceAll('-', '')}`) % 36n ** BigInt(LETTER_LENGTH)).toString(36)
+  return `${tagOf(letterPurpose(about.is_about_note), about.ticket_id)}.${letter.padStart(LETTER_LENGTH, '0')}@${domain}`
+}
+
+/** As `replyAddress`, for the answer of a member to a letter; undefined where there is no room for a tag. */
+export function letterAddress(mailbox_address: string, about: LetterAnchor): string | undefined {
+  const address = withTag(letterPurpose(about.is_about_note), mailbox_address, about.ticket_id)
+  return address === mailbox_address ? undefined : address
+}
+
+/** Reads what a letter is about from its Message-ID, or its reply address; null for what is forged or not ours. */
+export function readLetterAnchor(text: string): LetterAnchor | null {
+  const tag = /(?:\+|^)([0-9a-z]{38})(?:\.[0-9a-z]{9})?@[^@]*$/i.exec(text)?.[1]
+  if (tag === undefined) return null
+  for (const is_about_note of [true, false]) {
+    const ticket_id = unsigned(letterPurpose(is_about_note), tag)
+    if (ticket_id !== null) return { ticket_id, is_about_note }
+  }
+  return null
+}
+
+function letterPurpose(is_about_note: boolean): TagPurpose {
+  return is_about_note ? 'note-letter-tag' : 'letter-tag'
+}
+
+type TagPurpose = 'reply-tag' | 'bounce-tag' | 'letter-tag' | 'note-letter-tag'
 
 function withTag(purpose: TagPurpose, address: string, id: string): string {
   const at = address.lastIndexOf('@')
   const local = address.slice(0, at)
   if (local.length + 1 + TAG_LENGTH > LOCAL_PART_MAX_LENGTH) return address
-  const tag = pack(id, sign(purpose, id).subarray(0, TAG_HASH_BYTES), TAG_LENGTH)
-  return `${local}+${tag}${address.slice(at)}`
+  return `${local}+${tagOf(purpose, id)}${address.slice(at)}`
+}
+
+function tagOf(purpose: TagPurpose, id: string): string {
+  return pack(id, sign(purpose, id).subarray(0, TAG_HASH_BYTES), TAG_LENGTH)
 }
 
 function readTag(purpose: TagPurpose, address: string): string | null {
   const tag = /\+([0-9a-z]{38})@[^@]*$/i.exec(address)?.[1]
-  const found = tag === undefined ? null : unpack(tag, TAG_HASH_BYTES)
+  return tag === undefined ? null : unsigned(purpose, tag)
+}
+
+function unsigned(purpose: TagPurpose, tag: string): string | null {
+  const found = unpack(tag, TAG_HASH_BYTES)
   return found && verify(purpose, found.id, found.hash) ? found.id : null
 }

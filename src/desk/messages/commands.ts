@@ -6,7 +6,7 @@ import type { RenderedBody } from '../../base/html/body'
 import { inTransaction, type Scope, together } from '../../base/scope'
 import { enqueueWork } from '../../delivery/outbox/enqueue'
 import { waitForFirstAttempt } from '../../delivery/outbox/first-attempt'
-import { findSubscribers, type NewEvent, publish } from '../../delivery/webhooks/publish'
+import { findAudience, type NewEvent, publish } from '../../delivery/webhooks/publish'
 import { personId } from '../../http/request/permissions'
 import { claimAttachments } from '../attachments/claim-uploads'
 import { removeSoon } from '../attachments/removals'
@@ -27,7 +27,7 @@ import { eventData, type TicketOfEvent } from './message-events'
 import type { Message, NewMessage } from './model'
 import { findMailboxAddress, planEmail } from './outgoing'
 import { insertPictures, placePictures } from './pictures'
-import { getMessage, getWritten } from './queries'
+import { findMentioned, getMessage, getWritten } from './queries'
 import { renderWritten, withHeld } from './written-text'
 
 /** `locked_at` is the time of the change. */
@@ -35,7 +35,7 @@ type TicketOfMessage = TicketOfEvent & { locked_at: string; last_message_id: str
 
 /** The fields of a message that the caller gives, besides its text. */
 type Written = Omit<NewMessage, 'after' | 'format' | 'body'> &
-  Pick<MessageDraft, 'drafted_by' | 'begins_ticket'> & {
+  Pick<MessageDraft, 'drafted_by' | 'begins_ticket' | 'mentions'> & {
     /** Stands below the text. */
     quoted?: Omit<Text, 'format'> & { attachment_ids: string[] }
   }
@@ -47,7 +47,8 @@ type Text = RenderedBody & { body: string }
  * Writes a note or a public reply of the caller. When the reply goes out by email, it waits for the outcome of the
  * first attempt, up to EMAIL_INLINE_WAIT_MS.
  * @throws TICKET_NOT_FOUND, EMPTY_BODY, EMAIL_SEND_FAILED (asked for, and impossible from the start),
- *   ATTACHMENT_NOT_FOUND; for `after` MESSAGE_NOT_FOUND, PRECONDITION_FAILED (others wrote since)
+ *   ATTACHMENT_NOT_FOUND, USER_NOT_FOUND (named); for `after` MESSAGE_NOT_FOUND, PRECONDITION_FAILED (others wrote
+ *   since)
  */
 export async function createMessage(scope: Scope, ticket_id: string, input: NewMessage): Promise<Message> {
   const text = await renderWritten(scope, input)
@@ -63,7 +64,7 @@ export async function createMessage(scope: Scope, ticket_id: string, input: NewM
 
 /**
  * Adds a message of the caller to a ticket that the caller's transaction has locked.
- * @throws EMAIL_SEND_FAILED (asked for, and impossible from the start), ATTACHMENT_NOT_FOUND
+ * @throws EMAIL_SEND_FAILED (asked for, and impossible from the start), ATTACHMENT_NOT_FOUND, USER_NOT_FOUND (named)
  */
 export async function addWritten(
   scope: Scope,
@@ -125,17 +126,17 @@ export async function deleteMessage(scope: Scope, ticket_id: string, id: string)
 export async function addMessage(scope: Scope, ticket: TicketOfMessage, draft: MessageDraft): Promise<Message> {
   const id = draft.id ?? nextMessageId(ticket)
   const written = { ...draft, id, author_id: personId(scope) }
-  const [, , , , subscribers, read] = await together([
+  const [, , , , audience, read] = await together([
     writeMessage(scope, ticket.id, written),
     addToTickets(scope, [{ ...ticket, ticket_id: ticket.id, draft: written }]),
     completeMessage(scope, ticket.id, written),
     addToSearch(scope, { ...ticket, ticket_id: ticket.id, text: draft.text }),
-    findSubscribers(scope),
+    findAudience(scope),
     // Is sent behind the rows that it reads.
     getWritten(scope, [written]),
   ])
   const message = read.get(id)!
-  await publish(scope, [createdEvent(message, ticket)], { subscribers })
+  await publish(scope, [createdEvent(message, ticket)], { audience })
   return message
 }
 
@@ -162,6 +163,7 @@ async function draftReply(
 ): Promise<MessageDraft> {
   const { actor } = scope
   const { is_internal = false, send_email, attachment_ids = [], cc, quote, drafted_by, begins_ticket, quoted } = input
+  const mentions = input.mentions ?? (await findMentioned(scope, input.mention_user_ids ?? []))
   const id = nextMessageId(conversation)
   const { format, text } = given
   const on_ticket = { ...given, ticket_id: conversation.id, source: 'team' as const }
@@ -174,6 +176,7 @@ async function draftReply(
     text: text + (quoted?.text ?? ''),
     attachment_ids: [...new Set([...attachment_ids, ...uploads, ...(quoted?.attachment_ids ?? [])])],
     picture_ids: pictures,
+    mentions,
     drafted_by,
     begins_ticket,
     sender_name: actor.name,

@@ -41,6 +41,7 @@ export type MessageDraft = {
   picture_ids?: string[]
   /** The team begins the ticket with it. */
   begins_ticket?: boolean
+  mentions?: Message['mentions']
   drafted_by?: Message['drafted_by']
   /** The member who wrote it. */
   author_id?: string | null

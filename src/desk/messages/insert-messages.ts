@@ -27,7 +27,7 @@ export async function insertMessages(
   const rows = messages.map(({ organization_id, ticket_id, draft }) => {
     const { id, body, format, body_html, reply_text, is_internal, direction, sender_name, sender_email } = draft
     const { channel = 'api', auto_reply = false, sender_verified, reply_to, directs_answers } = draft
-    const { cc = [], email_message_id, email, author_id, begins_ticket = false } = draft
+    const { cc = [], email_message_id, email, author_id, begins_ticket = false, mentions = [] } = draft
     const drafted_by = draft.drafted_by ? JSON.stringify(draft.drafted_by) : null
     return {
       organization_id,
@@ -42,6 +42,7 @@ export async function insertMessages(
         directs_answers,
         cc,
         email_message_id,
+        mentions: JSON.stringify(mentions),
         drafted_by,
         author_id,
         begins_ticket,
@@ -60,7 +61,7 @@ export async function insertMessages(
 /** A new message as answers show it, which has neither files nor an email: what was written says all of it. */
 export function showNew({ organization_id, draft }: MessageToShow): Message {
   const { id, body, format, body_html, reply_text = null, is_internal, direction, channel = 'api', cc = [] } = draft
-  const { auto_reply = false, sender_verified = null, reply_to = null, drafted_by = null } = draft
+  const { auto_reply = false, sender_verified = null, reply_to = null, mentions = [], drafted_by = null } = draft
   return presentMessage(organization_id, {
     ...{ id, body, format, body_html, reply_text, is_internal, direction, channel },
     sender: { name: draft.sender_name, email: draft.sender_email },
@@ -72,6 +73,7 @@ export function showNew({ organization_id, draft }: MessageToShow): Message {
       auto_reply,
       sender_verified,
       reply_to,
+      mentions,
       drafted_by,
       original_ticket: null,
       created_at: toInstant(timeOfId(id)),

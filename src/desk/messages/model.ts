@@ -79,6 +79,9 @@ export const Message = Type.Object({
         'says if answers go there',
     }),
   ),
+  mentions: Type.Array(Type.Object({ id: Uuid, name: Type.String() }), {
+    description: 'Members whom a note names, with their names at that time',
+  }),
   drafted_by: orNull(Author, { description: 'Who wrote the draft that it was sent from' }),
   original_ticket: orNull(Type.Object({ id: Uuid, code: TicketCode }), {
     description: 'The ticket that it was written on, while a merge has it elsewhere',
@@ -159,6 +162,25 @@ export const said = {
       description: 'Instead of the confirmed participants',
     }),
   ),
+  mention_user_ids: optional(
+    IdsInput({
+      maxItems: 20,
+      fault: 'must be a list of at most 20 ids',
+      not_found: 'USER_NOT_FOUND',
+      description: 'Active members whom a note names, and who are told of it; of notes only',
+    }),
+  ),
+}
+
+/** The fault of a public message that names members. */
+export const NO_MENTIONS = 'must be absent: only notes name members'
+
+/** Refuses members that a public message names. */
+export function namesNobody({ is_internal, mention_user_ids }: Record<string, unknown>) {
+  const names = Array.isArray(mention_user_ids) && mention_user_ids.length > 0
+  return names && is_internal !== true
+    ? [{ path: '/mention_user_ids', code: 'VALIDATION_ERROR' as const, message: NO_MENTIONS }]
+    : []
 }
 
 /**
@@ -195,6 +217,11 @@ const after = optional(
   ),
 )
 
+/** Judges a new message, or draft, as a whole. */
+export function ofNewMessage(given: Record<string, unknown>) {
+  return [...showsWords()(given), ...namesNobody(given)]
+}
+
 export const NewMessage = body(
   {
     body: said.body,
@@ -204,9 +231,10 @@ export const NewMessage = body(
     attachment_ids: said.attachment_ids,
     cc: said.cc,
     quote,
+    mention_user_ids: said.mention_user_ids,
     after,
   },
-  { whole: showsWords() },
+  { whole: ofNewMessage },
 )
 export type NewMessage = typeof NewMessage.static
 

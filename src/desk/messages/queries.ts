@@ -1,10 +1,11 @@
 import { attachmentUrl } from '../../base/attachment-url'
 import { hasFewRows } from '../../base/db/few-rows'
 import type { Fragment, Sql } from '../../base/db/transact'
-import { ApiError } from '../../base/errors'
+import { ApiError, unknownIds } from '../../base/errors'
 import { type Format, formOfRow } from '../../base/html/formats'
 import { viewHtml } from '../../base/html/view'
 import type { Scope } from '../../base/scope'
+import { asIds } from '../../base/shapes/ids'
 import { withUrl } from '../attachments/queries'
 import { requireTicket } from '../timeline/require-ticket'
 import type { DraftWithId } from './draft'
@@ -92,7 +93,7 @@ export function detailFields({ sql, organization_id }: Scope) {
       ) order by r.position), '[]')
       from message_recipients r where r.organization_id = ${organization_id} and r.message_id = m.id
     ) as email_recipients,
-    m.cc, m.auto_reply, m.sender_verified, m.reply_to, m.drafted_by, (
+    m.cc, m.auto_reply, m.sender_verified, m.reply_to, m.mentions, m.drafted_by, (
       select json_build_object('id', o.id, 'code', o.code) from tickets o
       where o.organization_id = ${organization_id} and o.id = m.original_ticket_id
     ) as original_ticket, m.created_at`
@@ -120,7 +121,7 @@ export function urlsOf(
 /** Makes the response of a row of `messageFields`; other columns of the row are left out. */
 export function presentMessage(organization_id: string, row: MessageRow): Message {
   const { id, body, reply_text, is_internal, direction, channel, sender, cc, auto_reply, created_at } = row
-  const { sender_verified, reply_to, drafted_by, original_ticket } = row
+  const { sender_verified, reply_to, mentions, drafted_by, original_ticket } = row
   const { email_sent, email_status, email_error, email_message_id, email_recipients } = row
   const attachments = row.attachments.map((attachment) => withUrl(organization_id, attachment))
   return {
@@ -143,8 +144,23 @@ export function presentMessage(organization_id: string, row: MessageRow): Messag
     auto_reply,
     sender_verified,
     reply_to,
+    mentions,
     drafted_by,
     original_ticket,
     created_at,
   }
+}
+
+/** Finds the active members that a note names, by name. @throws USER_NOT_FOUND at /mention_user_ids */
+export async function findMentioned({ sql, organization_id }: Scope, ids: string[]): Promise<Message['mentions']> {
+  if (ids.length === 0) return []
+  const members = await sql<Message['mentions']>`
+    select u.id, u.name from memberships m join users u on u.id = m.user_id
+    where m.organization_id = ${organization_id} and m.user_id = any(${asIds(ids)}::uuid[])
+      and m.active and m.removed_at is null
+    order by lower(u.name), u.id`
+  const found = new Set(members.map(({ id }) => id))
+  const unknown = [...new Set(ids)].filter((id) => !found.has(id.toLowerCase()))
+  if (unknown.length > 0) throw unknownIds('USER_NOT_FOUND', '/mention_user_ids', unknown)
+  return [...members]
 }

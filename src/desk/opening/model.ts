@@ -57,7 +57,7 @@ const NewContact = body(
   { description: 'Instead of `contact_id`. A key needs `contacts:write`', 'x-needs': 'contacts:write' },
 )
 
-const { is_internal: _, ...written } = said
+const { is_internal: _, mention_user_ids: __, ...written } = said
 
 const quote_message_ids = optional(
   Type.Array(Type.String({ fault: 'must be an id' }), {

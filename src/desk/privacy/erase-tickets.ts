@@ -3,6 +3,7 @@
 import { ERASED, ERASED_EMAIL } from '../../base/address/email'
 import { withChangeTime } from '../../base/db/change-time'
 import { inTransaction, type Scope } from '../../base/scope'
+import { dropLetters } from '../../delivery/told/tell-members'
 import { type NewEvent, publish } from '../../delivery/webhooks/publish'
 import { removeDrafts } from '../drafts/remove-drafts'
 import { newDocument, organizationNumber, readForDocuments, rebuildSearch } from '../search/ticket-document'
@@ -78,6 +79,7 @@ async function eraseRows(scope: Scope, ids: string[]): Promise<number> {
   )
   const these = sql`organization_id = ${organization_id} and ticket_id = any(${ids}::uuid[])`
   const attachments = await removeDrafts(scope, writtenOn(scope, ids))
+  await dropLetters(scope, ids)
   await sql`delete from email_anchors where ${these}`
   // People who came by a merge take part in the tickets of others.
   await sql`

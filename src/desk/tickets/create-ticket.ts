@@ -12,7 +12,7 @@ import { turns } from '../../base/flow/turns'
 import { inTransaction, type Scope, together } from '../../base/scope'
 import { asIds } from '../../base/shapes/ids'
 import { currentTraceparent } from '../../base/tracing/trace'
-import { publishEach, type Subscriber } from '../../delivery/webhooks/publish'
+import { type Audience, publishEach } from '../../delivery/webhooks/publish'
 import { permits, personId } from '../../http/request/permissions'
 import type { Custom } from '../custom/model'
 import { changedCustom } from '../custom/values'
@@ -67,7 +67,7 @@ type Created = TicketToWrite & {
   shown: Ticket | undefined
   /** The first message as answers show it. */
   message: Message | undefined
-  subscribers: Subscriber[]
+  audience: Audience
   traceparent: string | null
 }
 
@@ -200,7 +200,7 @@ type Settled = { locked: Locked; given_to: Assignee | undefined; is_shared: bool
 
 function ticketOf(request: Request, found: NewTicketReferences, { locked, given_to, is_shared }: Settled): Created {
   const { scope, id, number, traceparent, body, input, custom } = request
-  const { prefix, organization_number, subscribers, contact, company, team, mailbox, labels, parent } = found
+  const { prefix, organization_number, audience, contact, company, team, mailbox, labels, parent } = found
   const assignee = given_to ?? found.assignee
   const company_id = locked.contacts.get(contact.id) ?? null
   const { organization_id, actor } = scope
@@ -213,7 +213,7 @@ function ticketOf(request: Request, found: NewTicketReferences, { locked, given_
   const marks = { unread: isUnread(scope, assignee, first), read_to: null }
   const is_same = company_id === (company?.id ?? null)
   return {
-    ...{ scope, id, number: number!, code, updated_at, organization_number, actor, first, subscribers, traceparent },
+    ...{ scope, id, number: number!, code, updated_at, organization_number, actor, first, audience, traceparent },
     given_to,
     fields: is_same ? fields : { ...fields, company: company_id ? { id: company_id } : null },
     audit_row: is_shared ? scope.alongside?.entry() : undefined,
@@ -249,11 +249,11 @@ async function publishNew(shared: Scope, tickets: Created[]): Promise<void> {
   ])
   await publishEach(
     shared,
-    tickets.map(({ message, subscribers, traceparent }, index) => {
+    tickets.map(({ message, audience, traceparent, scope: { actor } }, index) => {
       const ticket = shown[index]!
       const events = eventsOfNew(ticket)
       if (message) events.push(createdEvent(read.get(message.id) ?? message, ticket))
-      return { events, subscribers, traceparent }
+      return { events, audience, traceparent, actor }
     }),
   )
 }

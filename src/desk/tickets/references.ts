@@ -8,7 +8,7 @@ import type { Fragment, Sql } from '../../base/db/transact'
 import type { ApiError } from '../../base/errors'
 import type { Scope } from '../../base/scope'
 import { asIds } from '../../base/shapes/ids'
-import { type Subscriber, subscribersOf } from '../../delivery/webhooks/publish'
+import { type Audience, audienceOf } from '../../delivery/webhooks/publish'
 import { changedCustom } from '../custom/values'
 import type { NewTicket, Ticket, TicketUpdate } from './model'
 import { forbidden, HAS_CONTACT, IS_BELOW, refusalOf, unfitSnooze, unknownLabels, unknownOf } from './refused-fields'
@@ -31,8 +31,8 @@ export type NewTicketReferences = {
   mailbox: Ticket['mailbox']
   labels: Label[]
   parent: Ticket['parent']
-  /** Receivers of the events of the new ticket. */
-  subscribers: Subscriber[]
+  /** Those who are told of the new ticket. */
+  audience: Audience
 }
 
 /**
@@ -54,7 +54,7 @@ export async function findReferences(
       case when mb.id = g.mailbox_id then mb.id end as mailbox_id, mb.address as mailbox_address, mb.name as mailbox_name,
       ${labelsOf(sql, organization_id, sql`g.label_ids`)} as labels,
       ${parentOf(sql, organization_id, sql`g.parent_id`, sql`${ZERO_ID}`)} as parent,
-      ${subscribersOf(sql, sql`${organization_id}`)} as subscribers
+      ${audienceOf(sql, sql`${organization_id}`)} as audience
     from json_to_recordset(${JSON.stringify(rows)}::text::json) as g (
       place integer, contact_id uuid, assignee_id uuid, team_id uuid, mailbox_id uuid, parent_id uuid, label_ids uuid[]
     )
@@ -72,7 +72,7 @@ export async function findReferences(
   return tickets.map((ticket, place) => checked(ticket, found[place]!))
 }
 
-type Found = Pick<NewTicketReferences, 'organization_number' | 'prefix' | 'subscribers' | 'parent'> & TicketNames
+type Found = Pick<NewTicketReferences, 'organization_number' | 'prefix' | 'audience' | 'parent'> & TicketNames
 
 function checked(
   given: NewTicket,
@@ -97,7 +97,7 @@ function checked(
     mailbox: mailbox_id ? { id: mailbox_id, address: rest.mailbox_address, name: rest.mailbox_name } : null,
     labels,
     parent: rest.parent,
-    subscribers: rest.subscribers,
+    audience: rest.audience,
   }
 }
 

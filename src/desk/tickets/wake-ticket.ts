@@ -8,7 +8,7 @@ import type { Connection } from '../../base/db/transact'
 import { gathered } from '../../base/flow/gather'
 import { inTransaction, type Scope, SYSTEM, together } from '../../base/scope'
 import type { OutboxJob, Outcome } from '../../delivery/outbox/job'
-import { findSubscribers, publishEach } from '../../delivery/webhooks/publish'
+import { findAudience, publishEach } from '../../delivery/webhooks/publish'
 import { recordActivities } from '../timeline/activity'
 import { waitingSince } from '../turn/shown-turn'
 import { activityOf, changesOf, eventsOf } from './changes'
@@ -53,12 +53,12 @@ function wakeAll(due: Due[]): Promise<number[]> {
 async function open(scope: Scope, ids: string[], locked_at: string): Promise<void> {
   const { sql, organization_id, actor } = scope
   const those = sql`t.organization_id = ${organization_id} and t.id ${isOneOf(sql, ids)}`
-  const [rows, written, subscribers] = await together([
+  const [rows, written, audience] = await together([
     sql<TicketRow[]>`select ${fields(scope)} from tickets t ${withNames(scope)} where ${those} order by t.id`,
     sql<Pick<Ticket, 'id' | 'updated_at' | 'waiting_since'>[]>`
       update tickets t set ${sql({ ...AWAKE, updated_at: locked_at })} where ${those}
       returning t.id, t.updated_at, ${waitingSince(sql)} as waiting_since`,
-    findSubscribers(scope),
+    findAudience(scope),
   ])
   const following = new Map(written.map((one) => [one.id, one]))
   const opened = rows.map((row) => {
@@ -66,7 +66,7 @@ async function open(scope: Scope, ids: string[], locked_at: string): Promise<voi
     const after = { ...before, ...AWAKE, ...following.get(before.id) }
     const changes = changesOf(before, after)
     const entries = activityOf(before, after, changes)
-    return { ticket_id: after.id, entries, events: eventsOf(before, after, changes), subscribers }
+    return { ticket_id: after.id, entries, events: eventsOf(before, after, changes), audience }
   })
   await recordActivities(
     sql,

@@ -28,7 +28,7 @@ export type TurnRow = Omit<Turn, 'last_message'> & {
 }
 
 /** SQL for the beginning of a message `lm`, and whether it is HTML. */
-function beginningOf(sql: Sql): Fragment {
+export function beginningOf(sql: Sql): Fragment {
   const is_text = sql`(lm.format = 'text' or lm.direction = 'inbound' and lm.email_message_id is not null)`
   return sql`
     left(
@@ -86,7 +86,7 @@ function lastOf(id: string, row: TurnRow): NonNullable<Turn['last_message']> {
 }
 
 /** @param text of which the end may be cut off, within a tag or a character reference too */
-function excerptOf(text: string, is_html: boolean): string {
+export function excerptOf(text: string, is_html: boolean): string {
   if (text === ERASED) return ''
   const plain = is_html ? safeHtmlToText(text.replace(/<[^>]*$|&[^;\s]*$/, '')) : text
   return firstCharacters(plain.slice(0, READ).replace(/\s+/g, ' ').trim(), SHOWN)

@@ -13,13 +13,14 @@
 import { addressKey } from '../../base/address/email'
 import type { SENDER_POLICIES, SPAM_JUDGES, SPAM_POLICIES } from '../../base/db/schema'
 import { type Scope, together } from '../../base/scope'
+import { readLetterAnchor } from '../../desk/messages/anchors'
 import type { Bounce } from '../parse/parse'
 import { findRules, type SenderRule } from '../sender-rules/queries'
 import { type Filed, findFiled, findRoomForRepeats } from './fingerprint'
 import type { InboundMail } from './message'
 import { findLetters } from './own-mail'
 import { findReported, type Reported } from './reported'
-import { findThreads, type Thread } from './thread'
+import { findThreads, lettersNamedBy, type Thread } from './thread'
 import { type Trust, trustIn } from './trust'
 
 /**
@@ -74,6 +75,7 @@ export async function decideAll(scope: Scope, mails: InboundMail[]): Promise<Dec
               ...mail,
               sender_email: threadedBy(mail),
               trust: trusts[place]!,
+              is_of_member: mayAnswerLetters(mail),
               is_repeated: filed.has(place) && mail.ours !== 'copied id',
             }
           : [],
@@ -128,8 +130,9 @@ function isHeld(
 }
 
 /**
- * Gives the first outcome that holds, before spam is held: a letter of the service, a duplicate, our own mail, mail
- * that cannot be parsed, a report about delivery, a message of a conversation that exists, else a new ticket.
+ * Gives the first outcome that holds, before spam is held: a letter of the service, a machine's answer to one, a
+ * duplicate, our own mail, mail that cannot be parsed, a report about delivery, a message of a conversation that
+ * exists, else a new ticket.
  */
 async function decideOne(
   scope: Scope,
@@ -137,7 +140,11 @@ async function decideOne(
   { filed, is_letter, trust, thread }: Findings,
 ): Promise<Becomes> {
   const { content, bounce, ours } = mail
-  if (is_letter) return { outcome: 'own', is_letter }
+  if (is_letter || isLetterToMember(mail)) return { outcome: 'own', is_letter: true }
+  // Two machines that answer letters would never stop.
+  if (content?.auto_reply && lettersNamedBy(mail.headers, mail.recipient).length > 0) {
+    return { outcome: 'own', is_letter: false }
+  }
   if (filed === 'again') return { outcome: 'duplicate' }
   if (ours === 'sent') return { outcome: 'own', is_letter }
   const id_use = ours === 'copied id' ? 'copied' : filed ? 'repeated' : 'own'
@@ -148,6 +155,16 @@ async function decideOne(
   }
   if (thread) return { outcome: 'message', ...thread, trust, id_use }
   return { outcome: 'ticket', rule: 'new', trust, id_use }
+}
+
+/** True for a letter that came back. */
+function isLetterToMember({ headers: { message_id } }: InboundMail): boolean {
+  return message_id !== null && readLetterAnchor(message_id) !== null
+}
+
+/** True for mail that nothing denies to be a member's. */
+function mayAnswerLetters({ member, sender_verified, is_undecided, passed_on, ours }: InboundMail): boolean {
+  return member !== null && sender_verified !== false && !is_undecided && !passed_on && ours !== 'copied id'
 }
 
 /** The address by whose tickets mail is threaded: a form and a stranger lead to their own, not to those of Reply-To. */

@@ -5,7 +5,7 @@
 import { newId } from '../../base/db/columns'
 import type { InboundSteps } from '../../base/metrics/inbound-steps'
 import { type Scope, together } from '../../base/scope'
-import { findSubscribers, type NewEvent, publishEach, type Subscriber } from '../../delivery/webhooks/publish'
+import { type Audience, findAudience, type NewEvent, publishEach } from '../../delivery/webhooks/publish'
 import type { ContactRef } from '../../desk/contacts/queries'
 import { findOrCreateContacts } from '../../desk/contacts/senders'
 import { type AddedMessage, addMessages } from '../../desk/messages/add-messages'
@@ -19,13 +19,14 @@ import { eventsOfNew } from '../../desk/tickets/changes'
 import { type OpenedTicket, openTickets } from '../../desk/tickets/open-tickets'
 import { reopenTickets } from '../../desk/tickets/reopen'
 import type { EntryActor } from '../../desk/timeline/activity'
+import { ticketLink } from '../letters/letter-texts'
 import type { Answer } from '../parse/answer-words'
 import { type Decision, decideAll } from './decide'
 import { draftOf, othersOf, placeOthers, type StoredPart, subjectOf } from './mail-draft'
 import type { InboundMail } from './message'
 import { recordBounce } from './record-bounce'
 import { repliesOfContacts } from './replies-of-contacts'
-import { addNoteOf, fileAnswer, mayBeAnswerOfTeam } from './team-mail'
+import { addNoteOf, fileAnswer, fileNote, mayBeAnswerOfTeam, withoutLetter } from './team-mail'
 import { findUnanswered } from './unanswered'
 import { type FiledMail, writeOutcomes } from './write-outcomes'
 
@@ -58,12 +59,12 @@ type Written<D extends Opening | Reply = Opening | Reply> = Decided<D> & {
  * @returns those that were filed
  */
 export async function fileUnrelated(scope: Scope, filings: Filing[]): Promise<Set<Filing>> {
-  const [decisions, subscribers] = await together([
+  const [decisions, audience] = await together([
     decideAll(
       scope,
       filings.map(({ mail }) => mail),
     ),
-    findSubscribers(scope),
+    findAudience(scope),
   ])
   const decided = filings.map((filing, index): Decided => ({ ...filing, decision: decisions[index]! }))
   const round = firstOfEachTicket(decided)
@@ -75,7 +76,7 @@ export async function fileUnrelated(scope: Scope, filings: Filing[]): Promise<Se
   const written = await writeConversations(
     scope,
     round.filter(({ mail }) => !ids.has(mail)),
-    subscribers,
+    audience,
   )
   for (const one of written) ids.set(one.mail, { ticket_id: one.ticket_id, message_id: one.draft.id })
   await writeOutcomes(
@@ -83,7 +84,7 @@ export async function fileUnrelated(scope: Scope, filings: Filing[]): Promise<Se
     round.map(({ mail, decision, steps }): FiledMail => {
       return { mail, decision, steps, about: decision.outcome === 'bounce' ? decision : ids.get(mail) }
     }),
-    subscribers,
+    audience,
   )
   const done = new Set(round.map(({ mail }) => mail))
   return new Set(filings.filter(({ mail }) => done.has(mail)))
@@ -93,11 +94,21 @@ export async function fileUnrelated(scope: Scope, filings: Filing[]): Promise<Se
 async function fileAnswers(scope: Scope, round: Decided[]) {
   const filed = new Map<InboundMail, { ticket_id: string; message_id: string }>()
   for (const { mail, parts, answer, decision } of round) {
-    if (!answer || decision.outcome !== 'message' || !mayBeAnswerOfTeam(mail, decision)) continue
-    const message = await fileAnswer(scope, mail, { answer, parts }, decision.ticket_id)
+    if (decision.outcome !== 'message') continue
+    const message = await fileAnswerOf(scope, { mail, parts, answer }, decision)
     if (message) filed.set(mail, message)
   }
   return filed
+}
+
+async function fileAnswerOf(scope: Scope, { mail, parts, answer }: Omit<Filing, 'steps'>, decision: Reply) {
+  const { ticket_id, named_id, letter } = decision
+  if (letter === 'about a note') return fileNote(scope, mail, { answer, parts }, ticket_id)
+  if (!answer || !mayBeAnswerOfTeam(mail, decision)) return undefined
+  const own = letter ? withoutLetter(answer, ticketLink(scope.organization_id, named_id)) : answer
+  return own
+    ? fileAnswer(scope, mail, { answer: own, parts }, ticket_id)
+    : fileNote(scope, mail, { answer, parts }, ticket_id)
 }
 
 /** A message may change what the next one to its ticket finds there, such as its participants. */
@@ -112,10 +123,10 @@ function firstOfEachTicket(decided: Decided[]): Decided[] {
 }
 
 /** Writes those that become messages of tickets, new ones and others. */
-async function writeConversations(scope: Scope, round: Decided[], subscribers: Subscriber[]): Promise<Written[]> {
+async function writeConversations(scope: Scope, round: Decided[], audience: Audience): Promise<Written[]> {
   const conversing = round.filter(isConversation)
   if (conversing.length === 0) return []
-  const drafted = await draftAll(scope, conversing, subscribers)
+  const drafted = await draftAll(scope, conversing, audience)
   const [openings, replies] = [drafted.filter(isOpening), drafted.filter(isReply)]
   const ticket_ids = replies.map(({ ticket_id }) => ticket_id)
   const conversations = await lockConversations(scope, ticket_ids)
@@ -148,7 +159,7 @@ async function writeConversations(scope: Scope, round: Decided[], subscribers: S
     const created = createdEvent(read.get(one.draft.id)!, ticket ?? conversations.get(one.ticket_id)!)
     const before = ticket ? eventsOfNew(ticket) : []
     const events = [...before, created, ...(reopened.get(one.ticket_id) ?? [])]
-    return { events, subscribers, traceparent: one.steps.traceparent }
+    return { events, audience, traceparent: one.steps.traceparent }
   })
   await publishEach(scope, changes)
   for (const { mail, ticket_id, draft } of drafted) {
@@ -160,15 +171,11 @@ async function writeConversations(scope: Scope, round: Decided[], subscribers: S
 }
 
 /** Finds or creates the contacts of the senders, and drafts the messages in their names. */
-async function draftAll(
-  scope: Scope,
-  round: Decided<Opening | Reply>[],
-  subscribers: Subscriber[],
-): Promise<Written[]> {
+async function draftAll(scope: Scope, round: Decided<Opening | Reply>[], audience: Audience): Promise<Written[]> {
   const contacts = await findOrCreateContacts(
     scope,
     round.flatMap(({ mail }) => mail.sender ?? []),
-    subscribers,
+    audience,
   )
   return round.map((one) => {
     const contact = one.mail.sender ? contacts.shift()! : null

@@ -5,7 +5,7 @@ import { unsignedUrl } from '../../base/attachment-url'
 import { newId } from '../../base/db/columns'
 import { dropUnknownImages, embedImages, textToHtml } from '../../base/html/body'
 import type { Scope } from '../../base/scope'
-import { readMessageId } from '../../desk/messages/anchors'
+import { readLetterAnchor, readMessageId } from '../../desk/messages/anchors'
 import type { MessageDraft } from '../../desk/messages/draft'
 import { placePictures } from '../../desk/messages/pictures'
 import { endsOf } from '../parse/parse'
@@ -106,6 +106,8 @@ export async function placeOthers(
 
 /** Ids of others that it refers to. Another answer to the same message may name nothing else. */
 export function ancestorsOf({ headers }: InboundMail): string[] {
-  const ids = [...new Set([...headers.in_reply_to, ...headers.references])].filter((id) => !readMessageId(id))
+  const ids = [...new Set([...headers.in_reply_to, ...headers.references])].filter(
+    (id) => !readMessageId(id) && !readLetterAnchor(id),
+  )
   return endsOf(ids, MAX_ANCESTORS)
 }

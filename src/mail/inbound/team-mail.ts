@@ -3,9 +3,10 @@
  * from a mail program is sent on like an answer over the API.
  */
 import { addressKey, mailboxKey } from '../../base/address/email'
+import { textToHtml } from '../../base/html/body'
 import type { Scope } from '../../base/scope'
 import { findByAddress } from '../../desk/contacts/queries'
-import { newMessageId, readBounceTag, readReplyTag } from '../../desk/messages/anchors'
+import { newMessageId, readBounceTag, readLetterAnchor, readReplyTag } from '../../desk/messages/anchors'
 import { addMessage } from '../../desk/messages/commands'
 import { type Conversation, lockConversation, nextMessageId } from '../../desk/messages/conversation'
 import type { MessageDraft } from '../../desk/messages/draft'
@@ -13,6 +14,8 @@ import { planEmail } from '../../desk/messages/outgoing'
 import { bodyOfHtml } from '../../desk/messages/pictures'
 import type { Answer } from '../parse/answer-words'
 import { answerInWorker } from '../parse/lanes'
+import { isQuoted } from '../parse/quotation'
+import { REPLY_ABOVE } from '../parse/reply-words'
 import type { Decision } from './decide'
 import { ancestorsOf, htmlOf, placeOthers, type StoredPart } from './mail-draft'
 import { type InboundMail, type Member, storableIds } from './message'
@@ -60,10 +63,14 @@ function ownsAnchors(mail: InboundMail): boolean {
     ...(headers.in_reply_to.length > 0 ? ['in-reply-to'] : []),
     ...(headers.references.length > 0 ? ['references'] : []),
   ]
-  if (readReplyTag(recipient) === null && readBounceTag(recipient) === null) return covers(mail, fields)
+  if (!isTagged(recipient)) return covers(mail, fields)
   const key = addressKey(recipient)
   const field = fieldWith(mail, (address) => addressKey(address) === key)
   return field !== undefined && covers(mail, [...fields, field])
+}
+
+function isTagged(address: string): boolean {
+  return [readReplyTag, readBounceTag, readLetterAnchor].some((read) => read(address) !== null)
 }
 
 /** The field of recipients that has such an address. */
@@ -112,7 +119,7 @@ export function mayBeAnswerOfTeam(mail: InboundMail, decision: Decision): boolea
  *   hold what members wrote to each other
  */
 export async function readAnswer({ organization_id }: Scope, mail: InboundMail): Promise<Answer | null> {
-  if (mail.member === null || mail.sender_verified !== true || mail.passed_on || !mail.content) return null
+  if (mail.member === null || mail.sender_verified === false || mail.passed_on || !mail.content) return null
   const answer = await answerInWorker(mail.content, organization_id)
   return answer?.has_words ? answer : null
 }
@@ -122,7 +129,8 @@ export async function readAnswer({ organization_id }: Scope, mail: InboundMail):
  * mailbox. An id alone says nothing: a stranger may have given it to a mail that the member has answered in private.
  */
 function isAnchoredBySender(mail: InboundMail, { rule, ticket_id, named_id }: Thread): boolean {
-  const tagged = fieldWith(mail, (address) => [ticket_id, named_id].includes(readReplyTag(address) ?? ''))
+  const ticketOf = (address: string) => readReplyTag(address) ?? readLetterAnchor(address)?.ticket_id ?? ''
+  const tagged = fieldWith(mail, (address) => [ticket_id, named_id].includes(ticketOf(address)))
   if (tagged && covers(mail, [tagged])) return true
   if (rule === 'reply_tag') return false
   const key = mailboxKey(mail.recipient)
@@ -145,6 +153,49 @@ export async function fileAnswer(
   if (!member || (await findByAddress(scope, member.email))?.id === conversation.contact_id) return undefined
   const draft = await draftAnswer(scope, mail, { answer, parts }, { conversation, member })
   return { ticket_id, message_id: (await addMessage({ ...scope, actor: member }, conversation, draft)).id }
+}
+
+/**
+ * Files what a member writes to a letter, as a note: to one about a note, and to any other when the words of the letter
+ * cannot be told from those of the member.
+ * @returns its message
+ */
+export async function fileNote(
+  scope: Scope,
+  { member, content, sender_verified }: InboundMail,
+  { answer, parts }: { answer: Answer | null; parts: StoredPart[] },
+  ticket_id: string,
+): Promise<{ ticket_id: string; message_id: string } | undefined> {
+  if (!member || !content) return undefined
+  const conversation = await lockConversation(scope, ticket_id)
+  const { text, format, body_html: given } = answer ?? content
+  const attachment_ids = parts.map((part) => part.id)
+  const own = { body_html: htmlOf(given, parts), attachment_ids }
+  const { body_html, picture_ids } = await placeOthers(scope, conversation.id, own)
+  const { id } = await addMessage({ ...scope, actor: member }, conversation, {
+    body: (answer ? answer.body : text) ?? bodyOfHtml(body_html),
+    ...{ format, body_html, text, attachment_ids, picture_ids, sender_verified },
+    is_internal: true,
+    direction: null,
+    channel: 'email',
+    sender_name: member.name,
+    sender_email: member.email,
+  })
+  return { ticket_id, message_id: id }
+}
+
+/**
+ * Takes what a letter says out of an answer to it: that is not for the customer.
+ * @returns null when it cannot be told from the words of the member
+ */
+export function withoutLetter(answer: Answer, link: string): Answer | null {
+  const lines = answer.text.split('\n')
+  const own = lines.filter((line, at) => !isQuoted(line) && !(/[:：]\s*$/.test(line) && isQuoted(lines[at + 1] ?? '')))
+  const text = own.join('\n').trim()
+  if (text === '' || text.includes(link) || own.some((line) => REPLY_ABOVE.test(line))) return null
+  return own.length === lines.length
+    ? answer
+    : { body: text, format: 'text', body_html: textToHtml(text), text, has_words: true }
 }
 
 async function draftAnswer(

@@ -1,14 +1,14 @@
 /**
  * Finds the tickets that messages belong to: of many messages by as many statements as of one. The first rule that hits
- * wins: In-Reply-To, References, a message that referred to this one, the signed address that it came to, the ticket's
- * code in the subject. The words of a subject never lead to a ticket.
+ * wins: a letter that a member answers, In-Reply-To, References, a message that referred to this one, the signed
+ * address that it came to, the ticket's code in the subject. The words of a subject never lead to a ticket.
  */
 import { domainsOf } from '../../base/address/domains'
 import { addressKey } from '../../base/address/email'
 import type { THREADING_RULES } from '../../base/db/schema'
 import type { Fragment } from '../../base/db/transact'
 import { type Scope, together } from '../../base/scope'
-import { readBounceTag, readMessageId, readReplyTag } from '../../desk/messages/anchors'
+import { readBounceTag, readLetterAnchor, readMessageId, readReplyTag } from '../../desk/messages/anchors'
 import { endsOf, type MailHeaders } from '../parse/parse'
 import type { AnchorKind, Trust } from './trust'
 
@@ -24,6 +24,8 @@ export type Thread = {
   /** True when the sender belongs to the ticket; false when an anchor of ours is all that leads there. */
   is_known: boolean
   anchor: AnchorKind
+  /** The letter to a member that it answers; null for all others. */
+  letter: 'about a note' | 'about a ticket' | null
   /** The message that it answers, as far as an id in In-Reply-To or References names one that is here. */
   answered_id: string | null
 }
@@ -45,6 +47,8 @@ type ThreadQuestion = {
   /** Address of the writer, null when the message has none. */
   sender_email: string | null
   trust: Trust
+  /** A member wrote it, as far as anybody can tell: it may answer letters. */
+  is_of_member: boolean
   /** It has the Message-ID of a message that is filed: that one's ticket comes first. */
   is_repeated: boolean
 }
@@ -56,10 +60,15 @@ type ThreadQuestion = {
  * @returns the threads by the places of their messages
  */
 export async function findThreads(scope: Scope, asked: ThreadQuestion[]): Promise<Map<number, Thread>> {
-  const rules = [byAnchor(scope, asked), byTag(scope, asked), bySubjectCode(scope, asked)] as const
+  const rules = [
+    byLetter(scope, asked),
+    byAnchor(scope, asked),
+    byTag(scope, asked),
+    bySubjectCode(scope, asked),
+  ] as const
   const threads = new Map<number, Thread>()
   for (const found of await together(rules)) {
-    for (const { place, ...thread } of found) if (!threads.has(place)) threads.set(place, thread)
+    for (const { place, ...thread } of found) if (!threads.has(place)) threads.set(place, { letter: null, ...thread })
   }
   return threads
 }
@@ -78,7 +87,7 @@ export function destinationsOf({ to, cc }: MailHeaders, recipient: string): stri
   return [recipient, ...[...to, ...cc].map(({ address }) => address)].slice(0, MAX_ADDRESSES)
 }
 
-type Found = Thread & { place: number }
+type Found = Omit<Thread, 'letter'> & { place: number; letter?: Thread['letter'] }
 
 /**
  * Joins to ticket `t` what a sender is to it, or to the ticket merged into it that an anchor names: `is_customer` (its
@@ -183,19 +192,54 @@ async function byAnchor(scope: Scope, asked: ThreadQuestion[]): Promise<Found[]>
  * message.
  */
 async function byTag(scope: Scope, asked: ThreadQuestion[]): Promise<Found[]> {
-  const { sql, organization_id } = scope
   const wanted = asked.flatMap((one) =>
     destinationsOf(one.headers, one.recipient).flatMap((address, position) => {
       const [ticket_id, message_id] = [readReplyTag(address), readBounceTag(address)]
       return ticket_id || message_id ? { place: one.place, position, ticket_id, message_id, ...personOf(one) } : []
     }),
   )
+  return findNamed(scope, wanted)
+}
+
+/** The letters that a mail names: by ids in the fields of what it answers, and by the addresses that it came to. */
+export function lettersNamedBy(headers: MailHeaders, recipient: string) {
+  const { in_reply_to, references } = headers
+  const named = [
+    ...in_reply_to.slice(0, MAX_IDS).map((id) => ({ rule: 'in_reply_to', led_by: id, anchor: readLetterAnchor(id) })),
+    ...endsOf(references, MAX_IDS).map((id) => ({ rule: 'references', led_by: id, anchor: readLetterAnchor(id) })),
+    ...destinationsOf(headers, recipient).map((address) => {
+      return { rule: 'reply_tag', led_by: null, anchor: readLetterAnchor(address) }
+    }),
+  ]
+  return named.flatMap(({ anchor, ...by }) => (anchor ? { ...by, ...anchor } : []))
+}
+
+/** Reads letters that members answer. One about a note goes before others, because its answer must not leave. */
+async function byLetter(scope: Scope, asked: ThreadQuestion[]): Promise<Found[]> {
+  const about_notes = new Set<number>()
+  const wanted = asked.flatMap((one) => {
+    const letters = one.is_of_member ? lettersNamedBy(one.headers, one.recipient) : []
+    const notes = letters.filter(({ is_about_note }) => is_about_note)
+    if (notes.length > 0) about_notes.add(one.place)
+    return (notes.length > 0 ? notes : letters).map((letter, position) => {
+      return { place: one.place, position, message_id: null, ...letter, ...personOf(one) }
+    })
+  })
+  const found = await findNamed(scope, wanted)
+  return found.map((one) => ({ ...one, letter: about_notes.has(one.place) ? 'about a note' : 'about a ticket' }))
+}
+
+/** A ticket that a signed anchor names, itself or by a message. */
+type Named = { place: number; position: number; ticket_id: string | null; message_id: string | null }
+
+async function findNamed(scope: Scope, wanted: Named[]): Promise<Found[]> {
   if (wanted.length === 0) return []
+  const { sql, organization_id } = scope
   return sql<Found[]>`
-    select distinct on (g.place) g.place, t.id as ticket_id, n.id as named_id, 'reply_tag' as rule, null as led_by,
-      is_customer or is_participant as is_known, 'issued' as anchor, null as answered_id
-    from json_to_recordset(${JSON.stringify(wanted)}::text::json)
-      as g (place integer, position integer, ticket_id uuid, message_id uuid, sender_key text, sender_domains text[])
+    select distinct on (g.place) g.place, t.id as ticket_id, n.id as named_id, coalesce(g.rule, 'reply_tag') as rule,
+      g.led_by, is_customer or is_participant as is_known, 'issued' as anchor, null as answered_id
+    from json_to_recordset(${JSON.stringify(wanted)}::text::json) as g (place integer, position integer, rule text,
+      led_by text, ticket_id uuid, message_id uuid, sender_key text, sender_domains text[])
     join tickets n on n.organization_id = ${organization_id} and n.id = coalesce(g.ticket_id, (
       select ticket_id from messages
       where organization_id = ${organization_id} and id = g.message_id and direction = 'outbound'

@@ -8,7 +8,7 @@ import type { InboundSteps } from '../../base/metrics/inbound-steps'
 import { count, type Figure } from '../../base/metrics/organization-figures'
 import { afterCommit, type Scope, together } from '../../base/scope'
 import { storable } from '../../base/shapes/fold'
-import { type NewEvent, publishEach, type Subscriber } from '../../delivery/webhooks/publish'
+import { type Audience, type NewEvent, publishEach } from '../../delivery/webhooks/publish'
 import { removeSoon } from '../../desk/attachments/removals'
 import type { Decision } from './decide'
 import { heldAs, mergeFingerprints, repeatOf } from './fingerprint'
@@ -36,7 +36,7 @@ export type FiledMail = {
 }
 
 /** Writes the outcomes, with the fingerprints by which other deliveries of the messages are found. */
-export async function writeOutcomes(scope: Scope, filed: FiledMail[], subscribers: Subscriber[]): Promise<void> {
+export async function writeOutcomes(scope: Scope, filed: FiledMail[], audience: Audience): Promise<void> {
   const { sql, organization_id } = scope
   const rows = filed.map(rowOf)
   const others = rows.filter(({ outcome }) => outcome !== 'duplicate')
@@ -64,7 +64,7 @@ export async function writeOutcomes(scope: Scope, filed: FiledMail[], subscriber
     scope,
     filed.flatMap(({ mail, decision }) => (decision.outcome === 'own' && decision.is_letter ? mail.id : [])),
   )
-  await publishFiled(scope, filed, subscribers)
+  await publishFiled(scope, filed, audience)
   afterCommit(scope, () => {
     for (const [index, { id, outcome, rule, ticket_id, message_id }] of rows.entries()) {
       const { mail, steps } = filed[index]!
@@ -76,13 +76,13 @@ export async function writeOutcomes(scope: Scope, filed: FiledMail[], subscriber
 }
 
 /** Tells of rows that got their outcome, in the order given. */
-async function publishFiled(scope: Scope, filed: FiledMail[], subscribers: Subscriber[]): Promise<void> {
+async function publishFiled(scope: Scope, filed: FiledMail[], audience: Audience): Promise<void> {
   const ids = filed.map(({ mail }) => mail.id)
   const rows = await presented<{ id: string }>(scope, scope.sql`${taken(scope)} and id = any(${ids}::uuid[])`)
   const row_of = new Map(rows.map((row) => [row.id, row]))
   const changes = filed.map(({ mail, steps: { traceparent } }) => {
     const events: NewEvent[] = [{ type: 'inbound_message.filed', data: row_of.get(mail.id) }]
-    return { events, subscribers, traceparent }
+    return { events, audience, traceparent }
   })
   await publishEach(scope, changes)
 }

@@ -1,10 +1,22 @@
 /** The texts of letters, and the links in them. */
 import { config } from '../../base/config'
+import type { NOTIFY_REASONS } from '../../base/db/schema'
 
 /** Characters of a name in a letter: a longer one could be a message. */
 const MAX_NAME = 80
 
 export type LetterText = { subject: string; text: string }
+
+/** A letter as it leaves. */
+export type ReadyLetter = LetterText & {
+  /** The mailbox that sends it; null for the operator's server. */
+  mailbox_id: string | null
+  recipient: string
+  /** Where its answer goes, when that is not the sender. */
+  reply_to?: string | undefined
+  /** Makes its Message-ID, without angle brackets. @param domain of the sender */
+  messageId(domain: string): string
+}
 
 /** Writes the letter with the link of an invitation. */
 export function invitationLetter({ organization, inviter, token }: InvitationFields): LetterText {
@@ -61,6 +73,71 @@ Mend the receiver or the filter, then set the webhook active again. What has wai
 }
 
 type WebhookFields = { organization: string; id: string; host: string; error: string }
+
+/** A thing that a member is told of a ticket. */
+export type NewsLine = {
+  reason: (typeof NOTIFY_REASONS)[number]
+  /** The writer of the message; empty without one. */
+  name: string
+  is_internal: boolean
+  excerpt: string
+}
+
+type NewsFields = {
+  organization_id: string
+  ticket: { id: string; code: string; subject: string }
+  lines: NewsLine[]
+  /** Gets the answer to the letter. */
+  answer: 'customer' | 'note' | 'nobody'
+}
+
+/** The first line of a letter that can be answered: what stands above it is the answer (`mail/parse/reply-text.ts`). */
+const ABOVE = {
+  customer: '##- Reply above this line to answer the customer -##\n\n',
+  note: '##- Reply above this line to add a note for the team -##\n\n',
+  nobody: '',
+}
+
+/**
+ * Writes the letter that tells a member of a ticket. The code has no brackets: a subject that is answered leads
+ * nowhere.
+ */
+export function newsLetter({ organization_id, ticket, lines, answer }: NewsFields): LetterText {
+  const { id, code, subject } = ticket
+  const told = lines.map(({ excerpt, ...line }) => {
+    return excerpt === '' ? sentenceOf(line) : `${sentenceOf(line)}\n\n> ${excerpt}`
+  })
+  return {
+    subject: `${code}: ${plainName(subject)}`,
+    text: `${ABOVE[answer]}${told.join('\n\n')}
+
+${ticketLink(organization_id, id)}
+
+You say for what you get such mail: ${config.BASE_URL}/#/${organization_id}/settings/notify
+`,
+  }
+}
+
+/** Returns the address of a ticket in the console. */
+export function ticketLink(organization_id: string, ticket_id: string): string {
+  return `${config.BASE_URL}/#/${organization_id}/tickets/${ticket_id}`
+}
+
+function sentenceOf({ reason, name }: Pick<NewsLine, 'reason' | 'name'>): string {
+  const writer = plainName(name)
+  switch (reason) {
+    case 'assigned':
+      return 'The ticket is assigned to you.'
+    case 'reply_on_mine':
+      return `${writer} wrote:`
+    case 'mentioned':
+      return `${writer} named you in a note:`
+    case 'new_unassigned':
+      return writer === '' ? 'A new ticket is assigned to nobody.' : `${writer} opened a ticket, assigned to nobody:`
+    case 'draft_kept':
+      return 'A draft could not be sent at its time, and is kept.'
+  }
+}
 
 function linkTo(page: string, token: string): string {
   const link = new URL(page)

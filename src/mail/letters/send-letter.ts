@@ -19,16 +19,25 @@ import { recordWait } from '../outbound/record-results'
 import { heardFrom, SendError } from '../outbound/send-error'
 import { type MailboxSmtp, type SendOptions, sendOptions } from '../outbound/settings'
 import { sendMail } from '../outbound/transport'
-import type { LetterText } from './letter-texts'
+import type { LetterText, ReadyLetter } from './letter-texts'
+import { writeMemberLetter } from './member-letters'
 import { ANY_NETWORK, operatorServer } from './operator-server'
 import { isOwnMailbox } from './ways'
 
-type Letter = { id: string; mailbox_id: string | null; recipient: string; sealed_text: string }
+type Letter = {
+  id: string
+  mailbox_id: string | null
+  /** Null for a letter to a member. */
+  recipient: string | null
+  sealed_text: string | null
+}
 type Sender = { smtp: MailboxSmtp; from: MailAddress; dkim?: DkimSigner | null; options: SendOptions }
 /** The outcome of an attempt. `heard` tells about the server. */
-type Result = { status: 'sent' | 'failed' | 'queued'; heard: Heard; reply_code?: number | null }
+type Result = { status: 'sent' | 'failed' | 'queued' | 'dropped'; heard: Heard; reply_code?: number | null }
 
 const HELD: Result = { status: 'queued', heard: { lane: 'held' } }
+/** Nothing is to be told any more. */
+const DROPPED: Result = { status: 'dropped', heard: { lane: 'not tried' } }
 const NO_SERVER = 'There is no server that sends letters'
 
 /** Makes one attempt to send a letter, when it is its turn. */
@@ -37,7 +46,8 @@ async function sendLetter(job: OutboxJob, connection: Connection): Promise<Outco
   const [letter, lane] = await Promise.all([findLetter(scope, job.id), readLane(scope, job)])
   if (!letter) return giveUp(job)
   const is_held = lane.error !== null && !(await takeTurn(scope, job))
-  const { status, heard, reply_code }: Result = is_held ? HELD : await tryToSend(scope, letter)
+  const ready = is_held ? undefined : await readyLetter(scope, letter)
+  const { status, heard, reply_code }: Result = is_held ? HELD : ready ? await tryToSend(scope, ready) : DROPPED
   const waits = heard.lane === 'at fault' || heard.lane === 'held'
   const delay_s = waits ? null : nextDelay_s(job.attempts + 1, config.RETRY_SCHEDULE_SECONDS)
   const is_over = waits ? lane.is_late : delay_s === null
@@ -49,12 +59,14 @@ async function sendLetter(job: OutboxJob, connection: Connection): Promise<Outco
     await recordWait(settling, await noteLane(settling, job, heard))
   }
   if (status === 'queued' && !is_over) return { type: 'retry', delay_s, counts: !waits, healthy, settle }
-  if (status !== 'sent') log.warn({ ...line, organization_id: job.organization_id }, 'a letter was given up')
+  if (status === 'failed' || status === 'queued')
+    log.warn({ ...line, organization_id: job.organization_id }, 'a letter was given up')
   return {
     type: 'done',
     healthy: healthy ?? false,
     settle: async (inner) => {
-      await removeLetter(inner, job)
+      if (status === 'sent' && letter.sealed_text === null) await keepSent(inner, job)
+      else await removeLetter(inner, job)
       await settle(inner)
     },
   }
@@ -71,6 +83,12 @@ async function removeLetter({ sql }: Connection, { organization_id, id }: Outbox
   await sql`delete from letters where organization_id = ${organization_id} and id = ${id}`
 }
 
+/** Leaves of a letter to a member when it left, so that the next one about the ticket waits. */
+async function keepSent({ sql }: Connection, { organization_id, id }: OutboxJob): Promise<void> {
+  await sql`
+    update letters set news = null, expires_at = now() where organization_id = ${organization_id} and id = ${id}`
+}
+
 /** Deletes letters that are too old to be sent and have no outbox row any more. */
 export async function removeOldLetters(connection: Connection): Promise<void> {
   await sweep(connection, { table: 'letters', is_old: connection.sql`expires_at < now() - interval '1 day'` })
@@ -83,13 +101,22 @@ async function findLetter({ sql, organization_id }: Scope, id: string): Promise<
   return letter
 }
 
-async function tryToSend(scope: Scope, letter: Letter): Promise<Result> {
+/** Opens a sealed letter, or writes one to a member. @returns undefined when nothing is to be told any more */
+async function readyLetter(scope: Scope, letter: Letter): Promise<ReadyLetter | undefined> {
+  const { id, mailbox_id, recipient, sealed_text } = letter
+  if (recipient === null || sealed_text === null) return writeMemberLetter(scope, id)
+  const at = { column: 'letters.sealed_text', organization_id: scope.organization_id, id } as const
+  const text: LetterText = JSON.parse(decrypt(sealed_text, at))
+  return { mailbox_id, recipient, messageId: (domain) => `${newId()}@${domain}`, ...text }
+}
+
+async function tryToSend(scope: Scope, letter: ReadyLetter): Promise<Result> {
   if (await isOwnMailbox(scope, letter.recipient)) return { status: 'failed', heard: { lane: 'not tried' } }
   const sender = await findSender(scope, letter.mailbox_id)
   // The operator or an admin may set it again, while the letter waits.
   if (!sender) return { status: 'queued', heard: { lane: 'at fault', error: NO_SERVER } }
   try {
-    const { rejected } = await sendMail(sender.smtp, compose(scope, letter, sender), sender.options)
+    const { rejected } = await sendMail(sender.smtp, compose(letter, sender), sender.options)
     const [refusal] = rejected
     const status = refusal ? (refusal.is_permanent ? 'failed' : 'queued') : 'sent'
     return { status, heard: { lane: 'works' }, reply_code: refusal?.code }
@@ -119,13 +146,13 @@ async function findSender(scope: Scope, mailbox_id: string | null): Promise<Send
   }
 }
 
-function compose(scope: Scope, { id, recipient, sealed_text }: Letter, { from, dkim }: Sender): ComposedMail {
-  const at = { column: 'letters.sealed_text', organization_id: scope.organization_id, id } as const
-  const { subject, text }: LetterText = JSON.parse(decrypt(sealed_text, at))
+function compose(letter: ReadyLetter, { from, dkim }: Sender): ComposedMail {
+  const { recipient, reply_to, subject, text } = letter
   const message: SendMailOptions = {
     from: headerAddress(from),
     to: headerAddress({ address: recipient }),
-    messageId: `<${newId()}@${from.address.slice(from.address.lastIndexOf('@') + 1)}>`,
+    ...(reply_to && { replyTo: headerAddress({ address: reply_to }) }),
+    messageId: `<${letter.messageId(from.address.slice(from.address.lastIndexOf('@') + 1))}>`,
     date: new Date(sharedTime()),
     text: text.replaceAll('\n', '\r\n'),
     headers: {

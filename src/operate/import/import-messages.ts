@@ -12,14 +12,26 @@ import { findHeld } from '../../desk/holds/holds'
 import { addAnchors } from '../../desk/messages/add-anchors'
 import type { DraftWithId } from '../../desk/messages/draft'
 import { insertMessages } from '../../desk/messages/insert-messages'
+import { NO_MENTIONS } from '../../desk/messages/model'
 import { addEachToSearch, rebuildSearch } from '../../desk/search/ticket-document'
 import { recount } from '../../desk/turn/turn'
 import { bytesOf } from '../backup/read-file'
 import { faultOfFile, refuseFaults } from './files'
+import type { Losses } from './fitting'
 import { judgeQuotes, type ReadyQuotation, renderQuoted, withoutQuotes, writeQuotes } from './import-quotations'
 import { imagesOfFolder, noteFiles, placeImages, storeHeld } from './imported-images'
 import { hashOf } from './key-hashes'
-import { type Find, type Kind, keyIn, type Left, type Line, type Placed, type Prepared, unknownKey } from './kind'
+import {
+  type Find,
+  type Kind,
+  keyIn,
+  type Left,
+  type Line,
+  leaveUnknown,
+  type Placed,
+  type Prepared,
+  unknownKey,
+} from './kind'
 import type { Referred } from './known'
 import { ImportedMessage } from './model'
 
@@ -28,8 +40,9 @@ export const MESSAGES: Kind<ImportedMessage> = {
   model: ImportedMessage,
   most: 200,
   shape: (given) => ({ ...given, ticket_id: keyIn(given, 'ticket_id', 'ticket') }),
-  references: ({ ticket_id, quotes = [] }) => [
+  references: ({ ticket_id, quotes = [], mentions = [] }) => [
     ['tickets', ticket_id],
+    ...mentions.map(({ id }) => ['users', id] as [Referred, string]),
     ...quotes.flatMap((one): [Referred, string][] => [
       ['tickets', one.ticket_id],
       ...(one.contact_id ? [['contacts', one.contact_id] as [Referred, string]] : []),
@@ -45,9 +58,11 @@ export const MESSAGES: Kind<ImportedMessage> = {
   write: writeMessages,
 }
 
-function judgeMessage(input: ImportedMessage, find: Find): Fault[] {
-  const { ticket_id, is_internal, direction, body, body_html } = input
+function judgeMessage(input: ImportedMessage, find: Find, losses: Losses): Fault[] {
+  const { ticket_id, is_internal, direction, body, body_html, mentions = [] } = input
   const faults = judgeQuotes(input)
+  if (!is_internal && mentions.length > 0) faults.push({ path: '/mentions', message: NO_MENTIONS })
+  for (const { id } of mentions) leaveUnknown(losses, '/mentions', 'users', find('users', id))
   if (find('tickets', ticket_id) === undefined) faults.push(unknownKey('/ticket_id', 'tickets'))
   if (!is_internal && !direction) faults.push({ path: '/direction', message: 'is required of a public message' })
   if (body === undefined && body_html === undefined) faults.push({ path: '/body', message: 'is required' })
@@ -137,8 +152,17 @@ function senderOf({ sender }: ImportedMessage): { name: string; email: string | 
   return { name: sender?.name || email?.split('@')[0] || 'Unknown', email }
 }
 
-function draftOf({ id, input }: Placed<ImportedMessage>, ready: Ready): DraftWithId {
-  const { is_internal = false, direction, auto_reply, cc, email_message_id, references = [], reply_text } = input
+function draftOf({ id, input }: Placed<ImportedMessage>, ready: Ready, find: Find): DraftWithId {
+  const {
+    is_internal = false,
+    direction,
+    auto_reply,
+    cc,
+    email_message_id,
+    references = [],
+    reply_text,
+    mentions = [],
+  } = input
   const sender = senderOf(input)
   const { file_ids: _, quotations: __, ...text } = ready
   return {
@@ -151,6 +175,10 @@ function draftOf({ id, input }: Placed<ImportedMessage>, ready: Ready): DraftWit
     cc: [...new Set(cc)],
     email_message_id: email_message_id ?? null,
     references: [...new Set(references)],
+    mentions: mentions.flatMap((one) => {
+      const id = find('users', one.id)
+      return id ? { id, name: one.name } : []
+    }),
   }
 }
 
@@ -178,7 +206,7 @@ async function writeMessages(
     .filter((line) => !left.has(line))
     .map((line) => {
       const ready = prepared.get(line.keys[0]!) as Ready
-      return { ...line, ready, ticket_id: find('tickets', line.input.ticket_id)!, draft: draftOf(line, ready) }
+      return { ...line, ready, ticket_id: find('tickets', line.input.ticket_id)!, draft: draftOf(line, ready, find) }
     })
   const fresh = written.filter(({ is_new }) => is_new)
   await noteFiles(
@@ -236,11 +264,12 @@ async function rewrite(
   draft: DraftWithId,
 ): Promise<void> {
   const { id, body, format, body_html, reply_text = null, is_internal, direction, sender_name, sender_email } = draft
-  const { email_message_id = null, cc = [] } = draft
+  const { email_message_id = null, cc = [], mentions = [] } = draft
   await sql`
     update messages set body = ${body}, format = ${format}, body_html = ${body_html}, reply_text = ${reply_text},
       is_internal = ${is_internal}, direction = ${direction}, sender_name = ${sender_name},
-      sender_email = ${sender_email}, cc = ${cc}::text[], email_message_id = ${email_message_id}
+      sender_email = ${sender_email}, cc = ${cc}::text[], email_message_id = ${email_message_id},
+      mentions = ${JSON.stringify(mentions)}::text::jsonb
     where organization_id = ${organization_id} and id = ${id}`
   await rebuildSearch({ sql, organization_id, ...scope }, ticket_id)
 }

@@ -117,6 +117,12 @@ export const ImportedMessage = body({
   attachments: optional(Type.Array(ImportedFile, { maxItems: 1000, fault: 'must be a list of files' })),
   format: optional(oneOf(TEXT_FORMATS)),
   quotes: optional(Type.Array(ImportedQuote, { maxItems: 1000, fault: 'must be a list of quoted messages' })),
+  mentions: optional(
+    Type.Array(Type.Object({ id: key(), name: text({ max: 255 }) }), {
+      maxItems: 20,
+      fault: 'must be a list of at most 20 members',
+    }),
+  ),
 })
 export type ImportedMessage = typeof ImportedMessage.static
 

@@ -160,14 +160,14 @@ export async function updateMe(
   { origin, headers }: { origin: Origin; headers: Record<string, string | number> },
 ): Promise<Me> {
   const { id: user_id, session_id } = caller
-  const { name, new_password, available } = changes
+  const { name, new_password, available, notify } = changes
   if (caller.is_from_provider && (name !== undefined || new_password !== undefined)) throw new ApiError('FORBIDDEN')
   const verified_hash =
     new_password === undefined ? null : await verifyOwn(connection, user_id, changes, { origin, headers })
   const password_hash = new_password === undefined ? null : await hashPassword(new_password, origin.ip)
   await transact(connection, async (inner) => {
     const { name: name_before } = await lockOwn(inner, caller, verified_hash)
-    if (available !== undefined) await changeOwnMembership(inner, caller, { available })
+    if (available !== undefined || notify) await changeOwnMembership(inner, caller, { available, notify })
     if (name === undefined && password_hash === null) return
     await inner.sql`
       update users

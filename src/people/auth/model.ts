@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { ROLES } from '../../base/db/schema'
+import { type NOTIFY_REASONS, NOTIFY_WAYS, ROLES } from '../../base/db/schema'
 import { Instant, orNull, Uuid, unchecked } from '../../base/shapes/answers'
 import { body, flag, nameInput, oneOf, optional, text } from '../../base/shapes/fields'
 
@@ -43,6 +43,28 @@ export const AccessToken = unchecked(
 )
 export type AccessToken = typeof AccessToken.static
 
+/** The reasons for which a member is told of a ticket, in words. */
+const REASONS = {
+  assigned: 'A ticket is assigned to you',
+  reply_on_mine: 'A customer writes on a ticket that is assigned to you',
+  mentioned: 'A note names you',
+  new_unassigned: 'A ticket is opened that nobody is assigned to',
+  draft_kept: 'A draft of yours could not be sent at its time',
+} satisfies Record<(typeof NOTIFY_REASONS)[number], string>
+
+const wayOf = (reason: (typeof NOTIFY_REASONS)[number]) => oneOf(NOTIFY_WAYS, { description: REASONS[reason] })
+
+const Notify = Type.Object(
+  {
+    assigned: wayOf('assigned'),
+    reply_on_mine: wayOf('reply_on_mine'),
+    mentioned: wayOf('mentioned'),
+    new_unassigned: wayOf('new_unassigned'),
+    draft_kept: wayOf('draft_kept'),
+  },
+  { description: 'How you are told of tickets: in the organization that `X-Organization-Id` names, else the first' },
+)
+
 export const Me = unchecked(
   Type.Object({
     id: Uuid,
@@ -59,6 +81,7 @@ export const Me = unchecked(
           "first one; absent when that is not the caller's",
       }),
     ),
+    notify: Type.Optional(Notify),
   }),
 )
 export type Me = typeof Me.static
@@ -88,6 +111,13 @@ export const MeChanges = body({
   new_password: optional(Password),
   available: optional(
     flag({ description: 'In the organization that `X-Organization-Id` names, or else the first one' }),
+  ),
+  notify: optional(
+    Type.Partial(Notify, {
+      additionalProperties: true,
+      fault: 'must be an object',
+      description: 'Of the organization that `X-Organization-Id` names, else the first. What is absent stays',
+    }),
   ),
 })
 export type MeChanges = typeof MeChanges.static

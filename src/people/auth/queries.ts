@@ -4,6 +4,7 @@ import type { Connection, Fragment, Sql } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
 import type { Scope } from '../../base/scope'
 import type { Me } from './model'
+import { type NotifyReason, notifyOf } from './notify'
 
 type Account = { id: string; email: string; name: string; password_hash: string }
 
@@ -47,9 +48,12 @@ export type OwnAccount = { id: string; session_id: string | null; meant_id?: str
  * @throws INVALID_TOKEN when the account was deleted
  */
 export async function getMe({ sql }: Connection, { id: user_id, session_id, meant_id }: OwnAccount): Promise<Me> {
-  type Row = { email: string; user_name: string; available: boolean } & (Me['organizations'][number] | { id: null })
+  type Row = { email: string; user_name: string; available: boolean; notify: NotifyReason[] } & (
+    | Me['organizations'][number]
+    | { id: null }
+  )
   const rows = await sql<Row[]>`
-    select u.email, u.name as user_name, o.id, o.name, m.role, m.available
+    select u.email, u.name as user_name, o.id, o.name, m.role, m.available, m.notify
     from users u
     left join (memberships m join organizations o on o.id = m.organization_id)
       on m.user_id = u.id and m.active and m.removed_at is null
@@ -65,10 +69,10 @@ export async function getMe({ sql }: Connection, { id: user_id, session_id, mean
 }
 
 /** Fields of an account that belong to a membership. */
-export type OwnFields = Pick<Me, 'available'>
+type OwnFields = Pick<Me, 'available' | 'notify'>
 
-function ownFields({ available }: Required<OwnFields>): OwnFields {
-  return { available }
+function ownFields({ available, notify }: { available: boolean; notify: NotifyReason[] }): OwnFields {
+  return { available, notify: notifyOf(notify) }
 }
 
 /**

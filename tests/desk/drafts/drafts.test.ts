@@ -50,6 +50,7 @@ test('a draft shows its ticket, author, text, files and what it is based on, and
     format: 'html',
     body_html: '<b>Hi</b>',
     is_internal: false,
+    mentions: [],
     cc: fields.cc,
     quote: null,
     attachments: [{ ...file, url: expect.any(String) }],

@@ -68,6 +68,7 @@ test('a public message answers with every field', async () => {
     sender_verified: null,
     channel: 'api',
     reply_to: null,
+    mentions: [],
     drafted_by: null,
     original_ticket: null,
     created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),

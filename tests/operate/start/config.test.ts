@@ -93,6 +93,7 @@ describe('settings', () => {
       SYSTEM_MAIL_FROM: undefined,
       INVITATION_URL: 'http://localhost:3000/invitation',
       PASSWORD_RESET_URL: 'http://localhost:3000/password-reset',
+      NOTIFY_GROUP_SECONDS: 300,
       LOG_LEVEL: 'info',
       OTEL_EXPORTER_OTLP_ENDPOINT: undefined,
       OTEL_TRACES_SAMPLER: 'parentbased_always_on',

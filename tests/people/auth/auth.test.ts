@@ -231,6 +231,8 @@ describe('the own account', () => {
         { id, name: 'First', role: 'agent' },
         { id: second.id, name: 'Second', role: 'admin' },
       ],
+      available: true,
+      notify: expect.any(Object),
     })
   })
 

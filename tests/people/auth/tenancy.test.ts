@@ -52,6 +52,7 @@ const REFERENCES: Record<string, WorldId> = {
   view_id: 'view_id',
   label_ids: 'label_id',
   attachment_ids: 'upload_id',
+  mention_user_ids: 'user_id',
   message_ids: 'message_id',
   'POST /tickets/{ticket_id}/merge source_ids': 'source_id',
   'POST /contacts/{contact_id}/merge source_ids': 'other_contact_id',
@@ -192,7 +193,10 @@ describe('every route', () => {
     await changesNothing(async () => {
       for (const endpoint of endpoints) {
         for (const { field, id } of referencesOf(endpoint, endpoint.body?.properties ?? {})) {
-          const body = { ...goodBody(endpoint.name, mine), [field]: field.endsWith('s') ? [id] : id }
+          const given = { [field]: field.endsWith('s') ? [id] : id }
+          // Only notes name members.
+          const note = field === 'mention_user_ids' && { is_internal: true }
+          const body = { ...goodBody(endpoint.name, mine), ...note, ...given }
           const answer = await own.admin.send(endpoint.method, pathWith(endpoint.path, mine), body)
           // Taking away a label that is not there is no fault, but this one is unknown.
           expectError(endpoint, answer, 422, /_NOT_FOUND$/, [id])

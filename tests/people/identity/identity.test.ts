@@ -375,6 +375,14 @@ describe('a session of the provider', () => {
     expect((await call('GET', '/auth/me')).body.organizations).toMatchObject([{ id: desk.id }])
     expect((await call('GET', '/auth/sessions')).body.data).toHaveLength(1)
     expectError(await call('PATCH', '/auth/me', { name: 'x' }), 403, 'FORBIDDEN')
+    const notify = { mentioned: 'mail' }
+    expect((await call('PATCH', '/auth/me', { notify })).body.notify).toMatchObject({
+      mentioned: 'mail',
+      assigned: 'none',
+    })
+    const elsewhere = { 'x-organization-id': other.id }
+    expectError(await call('PATCH', '/auth/me', { notify }, elsewhere), 403, 'FORBIDDEN')
+    expect((await call('GET', '/auth/me', undefined, elsewhere)).body.notify).toBeUndefined()
     expectError(await call('POST', '/auth/second-factor', { current_password: PASSWORD }), 403, 'FORBIDDEN')
     expectError(await call('DELETE', `/auth/me/organizations/${desk.id}`), 403, 'FORBIDDEN')
     const password_session = (await desk.admin.get('/auth/sessions')).body.data.find(

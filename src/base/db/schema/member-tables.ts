@@ -4,7 +4,7 @@ import { boolean, check, foreignKey, index, jsonb, primaryKey, text, uniqueIndex
 import { bytes, createdAt, id, instant, rate, updatedAt } from '../columns'
 import { organizations, root } from './organization-tables'
 import { isCurrency, isOneOf, isRate, localTable, referenceTable, tenant } from './table-parts'
-import { ROLES } from './word-lists'
+import { NOTIFY_REASONS, ROLES } from './word-lists'
 
 /** Accounts, shared by organizations. */
 export const users = referenceTable(
@@ -47,9 +47,12 @@ export const memberships = referenceTable(
     removed_at: instant(),
     /** An import brought the person, and nobody has let the person in since (`POST /users`). */
     is_imported: boolean().notNull().default(false),
+    /** The reasons for which the member wants letters about tickets. */
+    notify: text({ enum: NOTIFY_REASONS }).array().notNull().default(sql`'{}'`),
   },
   (table) => [
     primaryKey({ columns: [table.organization_id, table.user_id] }),
+    index('memberships_new_unassigned').on(table.organization_id).where(sql`'new_unassigned' = any(${table.notify})`),
     index('memberships_user').on(table.user_id, table.created_at),
     check('memberships_role', isOneOf(table.role, ROLES)),
     check('memberships_hourly_rate', isRate(table.hourly_rate)),

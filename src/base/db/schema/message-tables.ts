@@ -66,6 +66,7 @@ export const messages = distributedTable(
     begins_ticket: boolean().notNull().default(false),
     /** The author of the draft that it was sent from, with the name at that time. */
     drafted_by: jsonb().$type<{ type: (typeof AUTHOR_TYPES)[number]; id: string; name: string }>(),
+    mentions: mentions(),
     created_at: createdAt(),
   },
   (table) => [
@@ -87,6 +88,11 @@ export const messages = distributedTable(
     check('messages_email_status', isOneOf(table.email_status, EMAIL_STATUSES)),
   ],
 )
+
+/** Makes a column for the members that a note names, with their names at that time. */
+function mentions() {
+  return jsonb().$type<{ id: string; name: string }[]>().notNull().default([])
+}
 
 /** Replies and notes that are not sent yet. */
 export const drafts = distributedTable(
@@ -120,6 +126,7 @@ export const drafts = distributedTable(
     unless_answered: boolean().notNull().default(true),
     /** Why it was not sent by itself. */
     send_error: text({ enum: SEND_ERRORS }),
+    mentions: mentions(),
     created_at: createdAt(),
     updated_at: updatedAt(),
   },

@@ -1,10 +1,29 @@
 /** Tables of the outbox, of letters, and of mail that came in. */
 import { sql } from 'drizzle-orm'
-import { bigint, boolean, check, index, integer, jsonb, primaryKey, real, text, uuid } from 'drizzle-orm/pg-core'
+import {
+  bigint,
+  boolean,
+  check,
+  index,
+  integer,
+  jsonb,
+  primaryKey,
+  real,
+  text,
+  uniqueIndex,
+  uuid,
+} from 'drizzle-orm/pg-core'
 import { bytes, createdAt, instant } from '../columns'
 import { mailboxes } from './mailbox-tables'
 import { distributedTable, isOneOf, isStorageKey, reference, referenceTable, tenant } from './table-parts'
-import { type AUTHENTICATION_RESULTS, INBOUND_OUTCOMES, OUTBOX_KINDS, SPAM_JUDGES, THREADING_RULES } from './word-lists'
+import {
+  type AUTHENTICATION_RESULTS,
+  INBOUND_OUTCOMES,
+  type NOTIFY_REASONS,
+  OUTBOX_KINDS,
+  SPAM_JUDGES,
+  THREADING_RULES,
+} from './word-lists'
 
 /** When invitations were sent, to count them: a day is kept. */
 export const invitation_letters = referenceTable(
@@ -22,23 +41,37 @@ export const invitation_letters = referenceTable(
   ],
 )
 
-/** Mail of the service itself that waits to be sent. A row goes when its letter was sent or given up. */
+/**
+ * Mail of the service itself that waits to be sent. A row goes when its letter was sent or given up. One that tells a
+ * member of a ticket gathers news until an attempt closes it, and stays for a while, so that the next one waits.
+ */
 export const letters = distributedTable(
   'letters',
   {
     ...tenant(),
-    /** The invitation or the password reset. */
+    /** The invitation, the password reset or the ticket. */
     about_id: uuid().notNull(),
     /** The mailbox that sends it; null for the operator's server. */
     mailbox_id: uuid(),
-    recipient: text().notNull(),
-    /** Subject and text with a link that opens an account: encrypted with a key derived from SECRET_KEY. */
-    sealed_text: text().notNull(),
+    /** Null for a member, whose address is read when the letter leaves. */
+    recipient: text(),
+    /**
+     * Subject and text with a link that opens an account: encrypted with a key derived from SECRET_KEY. Null for a
+     * letter to a member: it is written when it leaves.
+     */
+    sealed_text: text(),
+    member_id: uuid(),
+    news: jsonb().$type<{ reason: (typeof NOTIFY_REASONS)[number]; message_id: string | null }[]>(),
+    /** Since when it takes no more news. */
+    closed_at: instant(),
     expires_at: instant().notNull(),
   },
   (table) => [
     primaryKey({ columns: [table.organization_id, table.id] }),
     index('letters_about').on(table.organization_id, table.about_id),
+    uniqueIndex('letters_open')
+      .on(table.organization_id, table.member_id, table.about_id)
+      .where(sql`${table.closed_at} is null`),
     index('letters_expiry').on(table.expires_at),
   ],
 )

@@ -6,6 +6,9 @@ export const ROLES = ['admin', 'agent'] as const
 export const ASSIGNMENTS = ['none', 'round_robin', 'least_open'] as const
 /** People who become members by signing in at the provider: nobody, by the domain of the email, by the role claim. */
 export const PROVISIONS = ['none', 'domain', 'claim'] as const
+/** The reasons for which a member is told of a ticket by mail. */
+export const NOTIFY_REASONS = ['assigned', 'reply_on_mine', 'mentioned', 'new_unassigned', 'draft_kept'] as const
+export const NOTIFY_WAYS = ['none', 'mail'] as const
 export const PROVIDER_TOKEN_KINDS = ['state', 'code', 'logout'] as const
 export const TICKET_STATUSES = ['open', 'pending', 'resolved', 'closed'] as const
 /** Ordered by rank, lowest first. */

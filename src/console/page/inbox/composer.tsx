@@ -14,6 +14,7 @@ import { DraftState, Offers, useDrafts } from './drafts'
 import type { TextHandle } from './editing'
 import { takeBack } from './held-back'
 import { ChosenMacro, useMacro } from './macros'
+import { type Mention, Mentioned } from './named-members'
 import { Quoted } from './quoted'
 import { Recipients } from './recipients'
 import { statusOf, useSendDefault, WAYS, type Way } from './send-default'
@@ -64,6 +65,10 @@ function useComposer(props: ComposerProps) {
     way,
     setWay,
   }
+  const mention = (one: Mention) => {
+    const { mentions } = writing.cell.value
+    writing.write({ mentions: [...mentions.filter(({ id }) => id !== one.id), one] }, ticket.messages)
+  }
   return {
     kinds,
     is_note,
@@ -77,6 +82,7 @@ function useComposer(props: ComposerProps) {
     fault,
     macro,
     sendUsually,
+    mention,
     buttons,
   }
 }
@@ -115,10 +121,12 @@ export function Composer(props: ComposerProps) {
           attach={upload.files}
           api={api}
           chooseMacro={macro.begin}
+          mention={is_note ? composer.mention : undefined}
           tools={<AttachButton upload={upload} is_off={is_locked} />}
         />
         <Files writing={writing} messages={ticket.messages} is_off={is_locked} />
         {!is_note && <Quoted {...props} writing={writing} is_off={is_locked} />}
+        <Mentioned writing={writing} messages={ticket.messages} is_off={is_locked} />
         <ChosenMacro {...macro} api={api} is_off={upload.is_busy || is_locked} />
         {composer.fault && (
           <p class="fault" role="alert">

@@ -20,7 +20,7 @@ export type MessageProps = {
 }
 
 export function MessageHead({ message, goes_on, resend, begin }: MessageProps) {
-  const { sender, created_at, direction, is_internal, auto_reply, email_recipients } = message
+  const { sender, created_at, direction, is_internal, auto_reply, email_recipients, mentions } = message
   const is_failed = email_recipients.some(({ status }) => status === 'failed' || status === 'bounced')
   return (
     <header class="line">
@@ -31,6 +31,11 @@ export function MessageHead({ message, goes_on, resend, begin }: MessageProps) {
       {direction === 'inbound' && sender.email !== sender.name && <span class="address cut">{sender.email}</span>}
       <Proof message={message} />
       {is_internal && <Dot kind="note">{t('message.note')}</Dot>}
+      {mentions.length > 0 && (
+        <small class="cut" dir="auto">
+          {t('message.names', { names: mentions.map(({ name }) => name).join(', ') })}
+        </small>
+      )}
       {auto_reply && <Dot kind="automatic">{t('message.automatic')}</Dot>}
       <span class="grow" />
       <EmailStatus message={message} />

@@ -1,36 +1,96 @@
 /**
  * Where a message is written: plain text, until something is formatted. Then the editor is loaded and goes on with the
- * text. A slash at the start of a word offers the macros.
+ * text. At the start of a word a slash offers the macros, and in a note an `@` the members.
  */
 import type { ComponentChildren, RefObject } from 'preact'
 import { useEffect, useImperativeHandle, useRef, useState } from 'preact/hooks'
 import type { Api } from '../api'
 import { lazy } from '../lazy'
 import { useNames } from '../names'
-import { Options } from '../ui/combobox'
+import { type Option, Options } from '../ui/combobox'
 import { t } from '../words/catalogue'
 import type { Editing, TextHandle, TextProps } from './editing'
 import { type Format, Formatting } from './formatting'
 import { MacroChoice, useMacros } from './macros'
+import { type Mention, useMembers } from './named-members'
 import { toHtml } from './text-format'
 
 type Props = TextProps & {
   handle: RefObject<TextHandle | undefined>
   api: Api
   chooseMacro: (id: string) => Promise<unknown>
+  /** Names a member in a note; absent in a reply. */
+  mention?: ((member: Mention) => void) | undefined
   /** Buttons beside those that format. */
   tools: ComponentChildren
 }
 
+/** The keys that offer something to choose. */
+const SIGNS = { macro: '/', member: '@' }
+
 export const RichText = lazy(async () => (await import('./rich-text')).RichText)
 
-export function TextField({ handle, api, chooseMacro, tools, ...props }: Props) {
+export function TextField({ handle, api, chooseMacro, mention, tools, ...props }: Props) {
   const { write, is_off } = props
-  const [is_choosing, setChoosing] = useState(false)
+  const [choosing, setChoosing] = useState<keyof typeof SIGNS>()
   const [is_begun, setBegun] = useState(false)
   const macros = useNames(api, 'macros', is_begun)
   const area = useRef<HTMLTextAreaElement>(null)
   const { editing, is_rich, inEditor, onReady, bePlain } = useEditor(props)
+  useHandle(handle, area, editing, inEditor, is_rich)
+  const onKeyDown = (event: KeyboardEvent) => {
+    const is_command = event.ctrlKey || event.metaKey
+    if (event.key === 'Enter' && is_command) props.send(event.shiftKey ? 'resolved' : undefined)
+    else if (event.key === 'Escape') (event.target as HTMLElement).blur()
+    else if (event.key === SIGNS.macro && macros?.length !== 0 && startsWord()) setChoosing('macro')
+    else if (event.key === SIGNS.member && mention && startsWord()) setChoosing('member')
+    else if (!is_rich && is_command && FORMAT_KEYS[event.key]) inEditor((editor) => editor.run(FORMAT_KEYS[event.key]!))
+    else return
+    event.preventDefault()
+  }
+  const insert = (text: string) => {
+    if (editing.current) editing.current.insertText(text)
+    else insertAtCursor(area.current!, text, (all) => write(all, 'text'))
+  }
+  const goBack = (chosen: Option | undefined, typed = '') => {
+    setChoosing(undefined)
+    if (!chosen) insert(SIGNS[choosing!] + typed)
+    else if (choosing === 'macro') void chooseMacro(chosen.value)
+    else {
+      insert(`@${chosen.text} `)
+      mention!({ id: chosen.value, name: chosen.text })
+    }
+  }
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: hears keys of the field in it
+    <div
+      class="writing"
+      onPaste={(event) => void pasteFiles(event, props, inEditor)}
+      onKeyDown={onKeyDown}
+      onFocusIn={() => setBegun(true)}
+    >
+      {is_rich ? <RichText {...props} onReady={onReady} /> : <PlainText {...props} area={area} />}
+      {choosing && <Choice of={choosing} api={api} choose={goBack} close={() => setChoosing(undefined)} />}
+      <Formatting
+        run={(format) => inEditor((editor) => editor.run(format))}
+        bePlain={is_rich ? bePlain : undefined}
+        is_off={is_off}
+      >
+        {tools}
+        <MacroChoice api={api} choose={chooseMacro} is_off={is_off} />
+      </Formatting>
+    </div>
+  )
+}
+
+/** Lets others put the cursor into the field, whichever is shown. */
+function useHandle(
+  handle: Props['handle'],
+  area: RefObject<HTMLTextAreaElement | null>,
+  editing: RefObject<Editing | undefined>,
+  inEditor: (run: (editing: Editing) => void) => void,
+  is_rich: boolean,
+): void {
   useImperativeHandle(
     handle,
     () => ({
@@ -43,41 +103,6 @@ export function TextField({ handle, api, chooseMacro, tools, ...props }: Props) 
         area.current ? [area.current.selectionStart, area.current.selectionEnd] : editing.current?.cursor(),
     }),
     [is_rich],
-  )
-  const onKeyDown = (event: KeyboardEvent) => {
-    const is_command = event.ctrlKey || event.metaKey
-    if (event.key === 'Enter' && is_command) props.send(event.shiftKey ? 'resolved' : undefined)
-    else if (event.key === 'Escape') (event.target as HTMLElement).blur()
-    else if (event.key === '/' && macros?.length !== 0 && startsWord()) setChoosing(true)
-    else if (!is_rich && is_command && FORMAT_KEYS[event.key]) inEditor((editor) => editor.run(FORMAT_KEYS[event.key]!))
-    else return
-    event.preventDefault()
-  }
-  const goBack = (id: string | undefined, typed = '') => {
-    setChoosing(false)
-    if (id) void chooseMacro(id)
-    else if (editing.current) editing.current.insertText(`/${typed}`)
-    else insertAtCursor(area.current!, `/${typed}`, (text) => write(text, 'text'))
-  }
-  return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: hears keys of the field in it
-    <div
-      class="writing"
-      onPaste={(event) => void pasteFiles(event, props, inEditor)}
-      onKeyDown={onKeyDown}
-      onFocusIn={() => setBegun(true)}
-    >
-      {is_rich ? <RichText {...props} onReady={onReady} /> : <PlainText {...props} area={area} />}
-      {is_choosing && <Macros api={api} choose={goBack} close={() => setChoosing(false)} />}
-      <Formatting
-        run={(format) => inEditor((editor) => editor.run(format))}
-        bePlain={is_rich ? bePlain : undefined}
-        is_off={is_off}
-      >
-        {tools}
-        <MacroChoice api={api} choose={chooseMacro} is_off={is_off} />
-      </Formatting>
-    </div>
   )
 }
 
@@ -167,15 +192,20 @@ function insertAtCursor(area: HTMLTextAreaElement, text: string, write: (text: s
   requestAnimationFrame(() => area.setSelectionRange(from + text.length, from + text.length))
 }
 
-type MacrosProps = { api: Api; choose: (id: string | undefined, typed?: string) => void; close: () => void }
+type ChoiceProps = {
+  of: keyof typeof SIGNS
+  api: Api
+  choose: (one: Option | undefined, typed?: string) => void
+  close: () => void
+}
 
 /**
- * The macros above the text, which may still be on their way. Escape goes back to writing, and the slash is one; so it
- * does when there are none, with what was typed meanwhile.
+ * The macros or members above the text, which may still be on their way. Escape goes back to writing, and the sign is
+ * one; so it does when there are none, with what was typed meanwhile.
  */
-function Macros({ api, choose, close }: MacrosProps) {
+function Choice({ of, api, choose, close }: ChoiceProps) {
   const box = useRef<HTMLDivElement>(null)
-  const options = useMacros(api)
+  const options = (of === 'macro' ? useMacros : useMembers)(api)
   const field = () => box.current?.querySelector('input')
   useEffect(() => field()?.focus(), [])
   useEffect(() => {
@@ -194,7 +224,11 @@ function Macros({ api, choose, close }: MacrosProps) {
         if (!box.current?.contains(event.relatedTarget as Node | null)) close()
       }}
     >
-      <Options label={t('macro.choose')} options={options} onChoose={(id) => choose(id)} />
+      <Options
+        label={t(of === 'macro' ? 'macro.choose' : 'composer.name_member')}
+        options={options}
+        onChoose={(id) => choose(options?.find(({ value }) => value === id))}
+      />
     </div>
   )
 }

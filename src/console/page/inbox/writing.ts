@@ -107,12 +107,12 @@ export class Writing {
 
   /** Goes on with a draft, instead of what is here. */
   use(draft: Draft, messages: Message[], etag: string | null = null): void {
-    const { format, attachments, cc, quote, based_on } = draft
+    const { format, attachments, cc, quote, based_on, mentions } = draft
     const seen = messages.filter(({ id, is_internal, created_at }) =>
       is_internal ? created_at <= draft.updated_at : id <= (based_on ?? ''),
     )
     const kept = keptOf(draft, etag)
-    const written = { text: shownText(draft), format, files: attachments, cc, quote, kept }
+    const written = { text: shownText(draft), format, files: attachments, cc, quote, mentions, kept }
     this.#become({ ...seenOf(seen), based_on: based_on ?? undefined, ...written })
   }
 
@@ -234,14 +234,16 @@ export class Writing {
   }
 
   async #saveOnce(): Promise<void> {
-    const { kept, based_on, files, cc, quote } = this.cell.value
+    const { kept, based_on, files, cc, quote, mentions } = this.cell.value
     const { body, format } = saidWords(this.cell.value)
     const attachment_ids = files.map(({ id }) => id)
     const copies = cc ? { cc } : kept && kept.cc !== EVERYBODY && { cc }
+    const named = (mentions.length > 0 || kept?.mentions) && { mention_user_ids: mentions.map(({ id }) => id) }
+    const of_kind = this.is_internal ? named : based_on && { based_on }
     const said = {
       ...{ body, format, attachment_ids, ...copies },
       ...((quote || kept?.quote) && { quote }),
-      ...(based_on && !this.is_internal && { based_on }),
+      ...(of_kind || {}),
     }
     if (kept && body === '' && kept.author.type === 'api_key') return this.#set({ kept: undefined })
     if (kept && kept.etag === null) return this.#meet(kept.id)
@@ -266,8 +268,14 @@ export class Writing {
       else if (existing && (error.status === 412 || error.code === 'DRAFT_EXISTS')) await this.#meet(existing)
       // It was deleted.
       else if (error.code === 'MESSAGE_NOT_FOUND' && based_on) this.#set({ based_on: undefined })
+      else if (error.code === 'USER_NOT_FOUND') this.#forget(error.details.ids as string[])
       else throw error
     }
+  }
+
+  /** Names members no more who were removed. */
+  #forget(ids: string[]): void {
+    this.#set({ mentions: this.cell.value.mentions.filter(({ id }) => !ids.includes(id)) })
   }
 
   /** Looks what was made of a draft elsewhere. What is written here goes before what it was known as. */

@@ -4,7 +4,7 @@ import type { Draft } from '../../../desk/drafts/model'
 import type { Message } from '../../../desk/messages/model'
 import { t } from '../words/catalogue'
 
-type Said = Pick<Draft, 'body' | 'format' | 'quote'> & { files: string; cc: string }
+type Said = Pick<Draft, 'body' | 'format' | 'quote'> & { files: string; cc: string; mentions: string }
 
 /** A draft that the service has: what was read or written last. */
 type Kept = Said & Pick<Draft, 'id' | 'author' | 'based_on'> & { etag: string | null }
@@ -19,6 +19,8 @@ export type Written = {
   cc: string[] | null
   /** The earlier messages below it; null: as the mailbox says. */
   quote: Draft['quote']
+  /** Members that a note names. */
+  mentions: Draft['mentions']
   /** Messages that were there when it was begun, and those that came later and were shown. */
   seen: string[]
   /** The newest public one of them. */
@@ -34,7 +36,7 @@ export type Written = {
   fault?: string
 }
 
-export const EMPTY: Written = { text: '', format: 'text', files: [], cc: null, quote: null, seen: [] }
+export const EMPTY: Written = { text: '', format: 'text', files: [], cc: null, quote: null, mentions: [], seen: [] }
 /** The confirmed participants get a copy. */
 export const EVERYBODY = 'participants'
 
@@ -55,8 +57,8 @@ export function saidWords({ text, format, files }: Written): Pick<Draft, 'body' 
   return { body: files.length > 0 ? t('composer.only_files') : '', format: 'text' }
 }
 
-function namesOf(files: { id: string }[]): string {
-  return files
+function idsOf(things: { id: string }[]): string {
+  return things
     .map(({ id }) => id)
     .sort()
     .join()
@@ -68,20 +70,21 @@ function copiesOf(cc: string[] | null): string {
 
 /** Tells if both say the same. */
 export function isSame(one: Said, other: Said): boolean {
-  const facts = ['body', 'format', 'files', 'cc', 'quote'] as const
+  const facts = ['body', 'format', 'files', 'cc', 'quote', 'mentions'] as const
   return facts.every((fact) => one[fact] === other[fact])
 }
 
 /** The text here, to compare it. */
 export function saidIn(written: Written): Said {
-  const { files, cc, quote } = written
-  return { ...saidWords(written), files: namesOf(files), cc: copiesOf(cc), quote }
+  const { files, cc, quote, mentions } = written
+  return { ...saidWords(written), files: idsOf(files), cc: copiesOf(cc), quote, mentions: idsOf(mentions) }
 }
 
 /** The text that the service has, to compare it. @param etag its tag; null when it is not known */
 export function keptOf(draft: Draft, etag: string | null): Kept {
-  const { id, author, body, format, based_on, attachments, cc, quote } = draft
-  return { id, author, body, format, based_on, files: namesOf(attachments), cc: copiesOf(cc), quote, etag }
+  const { id, author, body, format, based_on, attachments, cc, quote, mentions } = draft
+  const ids = { files: idsOf(attachments), mentions: idsOf(mentions) }
+  return { id, author, body, format, based_on, ...ids, cc: copiesOf(cc), quote, etag }
 }
 
 /** The messages that the writer has seen once these were shown. */

@@ -14,6 +14,7 @@ import { Keys } from './keys'
 import { LabelSettings } from './label-settings'
 import { MacroSettings } from './macro-settings'
 import { Mailboxes } from './mailboxes'
+import { NotifySettings } from './notify-settings'
 import { OrganizationSettings } from './organization'
 import { Outbound } from './outbound-list'
 import { People } from './people'
@@ -28,13 +29,14 @@ import { Webhooks } from './webhooks'
 type Part = readonly [name: Name, View: ComponentType<View>]
 type Name = (typeof NAMES)[number]
 const NAMES = [
-  ...(['start', 'account', 'factor', 'sessions', 'labels', 'macros', 'views'] as const),
+  ...(['start', 'account', 'notify', 'factor', 'sessions', 'labels', 'macros', 'views'] as const),
   ...(['mailboxes', 'domains', 'inbound', 'outbound', 'senders'] as const),
   ...(['organization', 'people', 'teams', 'signin', 'keys', 'webhooks', 'retention', 'imports', 'audit'] as const),
 ]
 
 const YOURS: Part[] = [
   ['account', AccountSettings],
+  ['notify', NotifySettings],
   ['factor', FactorSettings],
   ['sessions', Sessions],
 ]

@@ -9,6 +9,7 @@ const TEXTS: Refusals['fields'] = [
   [/^makes a message of more than (\d+) characters$/, 'macht eine Nachricht von mehr als $1 Zeichen'],
   [/^must be text without control characters$/, 'darf keine Steuerzeichen enthalten'],
   [/^must have text or an image$/, 'braucht Text oder ein Bild'],
+  [/^must be absent: only notes name members$/, 'darf nicht angegeben werden: nur Notizen nennen Mitglieder'],
   [/^must name no variables but (.*)$/, 'darf nur diese Variablen nennen: $1'],
   [/^must be 1 to 10 capital letters.*$/, 'muss 1 bis 10 Großbuchstaben und Ziffern haben, zuerst einen Buchstaben'],
   [/^must have the base64 of at least (\d+) bytes after (\w+)$/, 'braucht nach $2 das Base64 von mindestens $1 Bytes'],
