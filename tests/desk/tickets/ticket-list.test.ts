@@ -88,6 +88,7 @@ describe('the list', () => {
       contact: { id: carla.id, name: carla.name, email: carla.email },
       company: { id: company.id, name: company.name },
       assignee: { id: agent.user_id, name: 'Alan Agent' },
+      team: null,
       mailbox: null,
       labels: [red, blue].map(({ id, name, color }) => ({ id, name, color })),
       parent: null,

@@ -62,6 +62,7 @@ describe('creating', () => {
       contact: { id: contact.id, name: contact.name, email: contact.email },
       company: { id: company.id, name: company.name },
       assignee: { id: agent.user_id, name: 'Alan Agent' },
+      team: null,
       mailbox: null,
       labels: [
         { id: labels[1].id, name: 'A', color: labels[1].color },

@@ -33,7 +33,6 @@ export function viewsOf(views: SavedView[] = [], teams: Team[] = []): ListView[]
   const standard: ListView[] = [
     { id: 'mine', text: t('inbox.mine'), icon: CircleUser, filter: { status: 'open', assignee_id: 'me' } },
     { id: 'unassigned', text: t('inbox.unassigned'), icon: UserX, filter: { status: 'open', assignee_id: 'none' } },
-    ...teams.map(({ id, name }) => ({ id, text: name, icon: Users, filter: { status: 'open', team_id: id } })),
     { id: 'open', text: t('inbox.open'), icon: CircleDot, filter: { status: 'open' } },
     { id: 'unread', text: t('inbox.unread'), icon: Mail, filter: { unread: 'true' } },
     { id: 'waiting', text: t('inbox.waiting'), icon: Hourglass, filter: { waiting: 'true' } },
@@ -56,7 +55,9 @@ export function viewsOf(views: SavedView[] = [], teams: Team[] = []): ListView[]
     filter: { view_id: saved.id },
     saved,
   }))
-  return [...standard, ...saved]
+  // They come last, because they are read last.
+  const shared = teams.map(({ id, name }) => ({ id, text: name, icon: Users, filter: { status: 'open', team_id: id } }))
+  return [...standard, ...saved, ...shared]
 }
 
 /** The view that the address shows; undefined when the filters are those of no view. */

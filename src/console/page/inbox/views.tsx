@@ -1,5 +1,6 @@
 /** The views of the inbox: as a column, and as a menu where there is no room for one. */
 import { ChevronDown } from 'lucide'
+import { useState } from 'preact/hooks'
 import { useActs } from '../acts'
 import { useNames } from '../names'
 import { go, hrefOf } from '../route'
@@ -12,15 +13,21 @@ import { countOf, type ListView, viewHere, viewsOf } from './list-views'
 import { Remove, SaveView } from './saved-views'
 import { useTotal } from './use-tickets'
 
-/** The views that a person can choose: those of everybody, of the own teams, and those that were saved. */
-function useViews({ api, me }: View): ListView[] {
-  const teams = useNames(api, 'teams')?.filter(({ member_ids }) => member_ids.includes(me.id))
-  return viewsOf(useNames(api, 'views'), teams)
+/**
+ * The views that a person can choose: those of everybody, those that were saved, and those of the own teams. Teams are
+ * read when somebody comes near, not at each sign-in.
+ */
+function useViews({ api, me, route }: View) {
+  const [is_near, setNear] = useState(false)
+  const comeNear = () => setNear(true)
+  const known = useNames(api, 'teams', is_near || route.query.has('team_id'))
+  const teams = known?.filter(({ member_ids }) => member_ids.includes(me.id))
+  return { views: viewsOf(useNames(api, 'views'), teams), near: { onPointerEnter: comeNear, onFocusIn: comeNear } }
 }
 
 /** The views as a column, where there is room for one. */
 export function ViewColumn(props: View) {
-  const views = useViews(props)
+  const { views, near } = useViews(props)
   const here = viewHere(views, props)
   useActs(
     views.map(({ text, icon, filter }, place) => ({
@@ -32,7 +39,7 @@ export function ViewColumn(props: View) {
     t('frame.group_go'),
   )
   return (
-    <nav class="views" aria-label={t('inbox.views')}>
+    <nav class="views" aria-label={t('inbox.views')} {...near}>
       <ul>
         {views.map((view, place) => (
           <li key={view.id} class={view.saved && !views[place - 1]!.saved ? 'begins-group' : ''}>
@@ -65,10 +72,10 @@ function Count({ view, is_here, ...props }: View & { view: ListView; is_here: bo
 
 /** The name of the view, with the others as a menu where there is no room for a column. */
 export function ViewMenu(props: View) {
-  const views = useViews(props)
+  const { views, near } = useViews(props)
   const here = viewHere(views, props)
   return (
-    <span class="view-name">
+    <span class="view-name" {...near}>
       <strong class="cut" dir="auto">
         {here?.text ?? t('inbox.found')}
       </strong>
