@@ -56,8 +56,11 @@ export function updateTeam(scope: Scope, id: string, { member_ids, ...changes }:
 /** Deletes a team. Its tickets belong to none then, and keep their assignees. @throws TEAM_NOT_FOUND */
 export function deleteTeam(scope: Scope, id: string): Promise<void> {
   return inTransaction(scope, async (scope) => {
-    const { db, organization_id } = scope
-    const before = await lockTeam(scope, id)
+    const { db, sql, organization_id } = scope
+    const before = await lockTeam(scope, id, sql`for update`)
+    // On a cluster no foreign key clears them. Hidden tickets have the team too.
+    await sql`update tickets set team_id = null where organization_id = ${organization_id} and team_id = ${id}`
+    await sql`update mailboxes set team_id = null where organization_id = ${organization_id} and team_id = ${id}`
     await db.delete(teams).where(and(eq(teams.organization_id, organization_id), eq(teams.id, id)))
     await emptyNames(scope, 'team', id)
     await auditTeam(scope, 'team.deleted', before, null)
@@ -71,10 +74,10 @@ export async function leaveTeams(scope: Scope, user_id: string): Promise<void> {
   await sql`delete from team_members where organization_id = ${organization_id} and user_id = ${user_id}`
 }
 
-/** Locks a team against other changes until the caller's transaction ends; tickets may still come to it. */
-async function lockTeam(scope: Scope, id: string): Promise<Team> {
+/** Locks a team against other changes until the caller's transaction ends. @param how by default tickets still come */
+async function lockTeam(scope: Scope, id: string, how = scope.sql`for no key update`): Promise<Team> {
   const { sql, organization_id } = scope
-  await sql`select from teams where organization_id = ${organization_id} and id = ${id} for no key update`
+  await sql`select from teams where organization_id = ${organization_id} and id = ${id} ${how}`
   return getTeam(scope, id)
 }
 

@@ -259,9 +259,8 @@ function ofUnread(scope: Scope, filter: TicketFilter & Conditions, unread: boole
     },
     asking: filters(scope, sql`t.id`, filter),
     all: () => sql`
-      select ${columnsToSort(sql)} from tickets t
-      where t.organization_id = ${organization_id} and t.deleted_at is null
-        and t.id ${few ? sql`= any(${few}::uuid[])` : sql`in (${found})`}`,
+      select ${columnsToSort(sql)} from tickets t where t.organization_id = ${organization_id}
+        and t.deleted_at is null and t.id ${few ? sql`= any(${few}::uuid[])` : sql`in (${found})`}`,
     counted: () => ({ total: few ? sql`(select count(*) from hits)` : sql`${total}::bigint` }),
   }
 }

@@ -7,14 +7,14 @@ import { newId } from '../../../src/base/db/columns'
 import { connection } from '../../../src/base/db/pool'
 import { createOrganization, type Organization, startApi, stopApi } from '../../support/api'
 import { nodeUrls } from '../../support/cluster'
-import { createCompany, createContact, insertTicketOf, joinTicket } from '../../support/factories'
+import { createCompany, createContact, createTeam, insertTicketOf, joinTicket } from '../../support/factories'
 import { createMailbox, importMail, rawMail } from '../../support/mail'
 
 let organization: Organization
 
 beforeAll(async () => {
   await startApi()
-  if (!nodeUrls()) expect(await clearNothing()).toBe(7)
+  if (!nodeUrls()) expect(await clearNothing()).toBe(9)
   organization = await createOrganization()
 })
 afterAll(stopApi)
@@ -74,6 +74,22 @@ test('a mailbox is cleared from tickets and from the mail ledger', async () => {
     select mailbox_id, mailbox_address from inbound_messages
     where organization_id = ${scope.organization_id} and id = ${imported.id}`
   expect([...ledger]).toEqual([{ mailbox_id: null, mailbox_address: mailbox.address }])
+})
+
+test('a team is cleared from tickets and mailboxes', async () => {
+  const { admin, scope } = organization
+  const { sql, organization_id } = scope
+  const team = await createTeam(admin)
+  const mailbox = await createMailbox(admin, { team_id: team.id })
+  const ids = await twoTickets({})
+  await sql`
+    update tickets set team_id = ${team.id} where organization_id = ${organization_id} and id = any(${ids}::uuid[])`
+
+  await remove(`/teams/${team.id}`)
+  const teams = await sql`
+    select team_id from tickets where organization_id = ${organization_id} and id = any(${ids}::uuid[])
+    union all select team_id from mailboxes where organization_id = ${organization_id} and id = ${mailbox.id}`
+  expect([...teams]).toEqual([{ team_id: null }, { team_id: null }, { team_id: null }])
 })
 
 test('a message is cleared from the Message-IDs that lead to its ticket', async () => {

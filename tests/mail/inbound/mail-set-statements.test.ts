@@ -36,7 +36,8 @@ async function accept({ address }: Desk, number: number, reply_to?: string): Pro
 
 /**
  * The statements of the transaction that files what waits, sorted: two of them are sent at once over two connections.
- * Inserts of rows count once for each table: `insertRows` divides them into a few statements.
+ * Inserts of rows count once for each table: `insertRows` divides them into a few statements. A single row of tickets
+ * is updated by parameters, several by a list.
  */
 async function filingOf(desk: Desk): Promise<string[]> {
   const { statements } = await counter.during(() => fileAsSet(desk.id))
@@ -52,7 +53,8 @@ function isInsertOfRows(text: string): boolean {
 }
 
 function beginOf(text: string): string {
-  return text.trim().split(/\s+/).slice(0, 4).join(' ')
+  const words = text.trim().split(/\s+/).slice(0, 4).join(' ')
+  return words === 'update tickets t set' ? 'with given as materialized' : words
 }
 
 test.each([

@@ -38,6 +38,7 @@ describe('an invitation', () => {
       hourly_rate: null,
       currency: 'EUR',
       active: false,
+      available: true,
       status: 'invited',
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
     })
