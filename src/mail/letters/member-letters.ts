@@ -1,6 +1,7 @@
 /** Writes the letters that tell members of tickets, when they leave: of what is there and may be told by then. */
 import { ZERO_ID } from '../../base/db/columns'
 import type { NOTIFY_REASONS } from '../../base/db/schema'
+import { sharedTime } from '../../base/db/shared-time'
 import type { Scope } from '../../base/scope'
 import { letterAddress, letterMessageId } from '../../desk/messages/anchors'
 import { mayUseAddress } from '../../desk/messages/mailbox-address'
@@ -32,9 +33,11 @@ type Quoted = { id: string; is_internal: boolean; sender_name: string; last_text
  */
 export async function writeMemberLetter(scope: Scope, id: string): Promise<ReadyLetter | undefined> {
   const { sql, organization_id } = scope
+  // A cluster takes no time of its own beside a column.
+  const closed_at = new Date(sharedTime()).toISOString()
   const [closed] = await sql<Closed[]>`
-    update letters set closed_at = coalesce(closed_at, now()) where organization_id = ${organization_id} and id = ${id}
-    returning about_id, member_id, news`
+    update letters set closed_at = coalesce(closed_at, ${closed_at}::timestamptz)
+    where organization_id = ${organization_id} and id = ${id} returning about_id, member_id, news`
   const [facts, way] = closed ? await Promise.all([findFacts(scope, closed), findWay(scope)]) : []
   if (!closed || !facts || !way || facts.is_looking) return undefined
   const [quoted, mailbox] = await Promise.all([findQuoted(scope, closed.news), findMailbox(scope, facts.mailbox_id)])

@@ -20,6 +20,7 @@ const REFUSED: [rule: string, pattern: RegExp][] = [
   ],
   ['changes a type', /\balter column \S+ (set data )?type\b/i],
   ['builds an index on a table that may be large', /^create (unique )?index (?!concurrently)/i],
+  ['names the table in a check, which a cluster refuses', /\badd constraint \S+ check \(.*"\w+"\."\w+"/i],
 ]
 
 const SAFE = /^-- Safe beside older processes: .{10,}/m
@@ -50,6 +51,7 @@ test.each([
   ['alter table tickets alter column code set data type integer', 'changes a type'],
   ['alter table tickets add column size integer not null', 'adds a column'],
   ['create index "a" on "tickets" using btree ("code")', 'builds an index'],
+  ['alter table "tickets" add constraint "a" check ("tickets"."code" > 1)', 'names the table'],
 ])('%s is refused', (statement, rule) => {
   expect(faultsOf([statement])).toEqual([expect.stringContaining(rule)])
   expect(faultsOf([`-- Safe beside older processes: nobody reads it.\n${statement}`])).toEqual([])
