@@ -134,8 +134,9 @@ function fit({ documentElement: root, body }: Document): void {
  * is in sight, all of them at once.
  */
 function layOut(element: Element, measure?: () => void): void {
-  const message = element.closest<HTMLElement>('.message')!
-  if (isInSight(message)) return
+  const message = element.closest<HTMLElement>('.message')
+  // The browser lays out all that stands beside the messages.
+  if (!message || isInSight(message)) return
   message.style.contentVisibility = 'visible'
   measure?.()
   const [first, last] = [message.firstElementChild!, message.lastElementChild!].map((one) =>
