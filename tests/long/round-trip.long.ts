@@ -9,7 +9,7 @@ import { connection } from '../../src/base/db/pool'
 import { createOrganization, type Organization, startApi, stopApi } from '../support/api'
 import { runCli } from '../support/backups'
 import { createContact, createLabel, createMessage, createTicket, logTime, uploadFile } from '../support/factories'
-import { importFolder, newFolder, readRows, readWithoutIds } from '../support/imports'
+import { commandSettings, importFolder, newFolder, readRows, readWithoutIds } from '../support/imports'
 import { type Service, startService } from '../support/service'
 import { createWorld } from '../support/world'
 
@@ -22,11 +22,7 @@ const folder = newFolder()
 
 beforeAll(async () => {
   const { url } = await startApi()
-  const DATA_DIR = process.env.DATA_DIR!
-  // With a file of others in it, the command stays the user that the API runs as here.
-  fs.mkdirSync(DATA_DIR, { recursive: true })
-  fs.writeFileSync(path.join(DATA_DIR, 'others'), '')
-  from_env = { DATABASE_URL: url, SECRET_KEY: 'a secret key that only tests use', DATA_DIR }
+  from_env = commandSettings(url)
   to_env = { DATA_DIR: path.join(folder, 'data') }
   service = await startService(to_env)
 })

@@ -16,6 +16,17 @@ export function newFolder(): string {
   return folder
 }
 
+/**
+ * The settings of a command on the database of a test. With a file of others in its folder, the command stays the user
+ * that the API runs as here.
+ */
+export function commandSettings(database_url: string): Record<string, string> {
+  const DATA_DIR = process.env.DATA_DIR!
+  fs.mkdirSync(DATA_DIR, { recursive: true })
+  fs.writeFileSync(path.join(DATA_DIR, 'others'), '')
+  return { DATABASE_URL: database_url, SECRET_KEY: 'a secret key that only tests use', DATA_DIR }
+}
+
 /** Writes files of JSON lines. A row that is text stands there as it is. */
 export function writeRows(folder: string, files: Rows): void {
   for (const [name, rows] of Object.entries(files)) {

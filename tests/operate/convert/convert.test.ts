@@ -5,7 +5,7 @@ import path from 'node:path'
 import { rowsOf } from '../../../src/operate/convert/sql-dump'
 import { runCli } from '../../support/backups'
 import { type StartedDesk, startDesk } from '../../support/desk'
-import { importFolder, newFolder, readRows } from '../../support/imports'
+import { commandSettings, importFolder, newFolder, readRows } from '../../support/imports'
 import { deliver, drain, rawMail } from '../../support/mail'
 import { FREESCOUT, FRESHDESK, OSTICKET, writeFiles, ZAMMAD, ZENDESK } from '../../support/old-desks'
 
@@ -15,11 +15,7 @@ const folders: string[] = []
 
 beforeAll(async () => {
   desk = await startDesk()
-  const DATA_DIR = process.env.DATA_DIR!
-  // With a file of others in it, the command stays the user that the API runs as here.
-  fs.mkdirSync(DATA_DIR, { recursive: true })
-  fs.writeFileSync(path.join(DATA_DIR, 'others'), '')
-  env = { DATABASE_URL: desk.database.url, SECRET_KEY: 'a secret key that only tests use', DATA_DIR }
+  env = commandSettings(desk.database.url)
 })
 
 afterAll(async () => {

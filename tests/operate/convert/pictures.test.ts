@@ -5,7 +5,7 @@ import path from 'node:path'
 import { api, createOrganization } from '../../support/api'
 import { runCli } from '../../support/backups'
 import { type StartedDesk, startDesk } from '../../support/desk'
-import { importFolder, newFolder } from '../../support/imports'
+import { commandSettings, importFolder, newFolder } from '../../support/imports'
 import { writeFiles } from '../../support/old-desks'
 
 const PNG = Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex')
@@ -18,10 +18,7 @@ const base = newFolder()
 
 beforeAll(async () => {
   desk = await startDesk()
-  const DATA_DIR = process.env.DATA_DIR!
-  fs.mkdirSync(DATA_DIR, { recursive: true })
-  fs.writeFileSync(path.join(DATA_DIR, 'others'), '')
-  env = { DATABASE_URL: desk.database.url, SECRET_KEY: 'a secret key that only tests use', DATA_DIR }
+  env = commandSettings(desk.database.url)
 })
 afterAll(async () => {
   await desk.stop()

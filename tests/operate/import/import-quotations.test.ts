@@ -6,7 +6,7 @@ import { type Client, createOrganization } from '../../support/api'
 import { runCli } from '../../support/backups'
 import { type StartedDesk, startDesk } from '../../support/desk'
 import { createContact, createMessage, createTicket, formOf, uploadFile } from '../../support/factories'
-import { importFolder, newFolder, readRows, readWithoutIds, writeRows } from '../../support/imports'
+import { commandSettings, importFolder, newFolder, readRows, readWithoutIds, writeRows } from '../../support/imports'
 import { readTicket } from '../../support/mail'
 
 const PNG = Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex')
@@ -18,13 +18,7 @@ const folder = newFolder()
 
 beforeAll(async () => {
   desk = await startDesk()
-  fs.mkdirSync(process.env.DATA_DIR!, { recursive: true })
-  fs.writeFileSync(path.join(process.env.DATA_DIR!, 'others'), '')
-  env = {
-    DATABASE_URL: desk.database.url,
-    SECRET_KEY: 'a secret key that only tests use',
-    DATA_DIR: process.env.DATA_DIR!,
-  }
+  env = commandSettings(desk.database.url)
 })
 
 afterAll(async () => {

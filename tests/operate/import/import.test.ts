@@ -7,7 +7,15 @@ import { createOrganization, type Organization } from '../../support/api'
 import { runCli } from '../../support/backups'
 import { type StartedDesk, startDesk } from '../../support/desk'
 import { createContact, createTicket } from '../../support/factories'
-import { importFolder, newFolder, type Rows, readRows, readWithoutIds, writeRows } from '../../support/imports'
+import {
+  commandSettings,
+  importFolder,
+  newFolder,
+  type Rows,
+  readRows,
+  readWithoutIds,
+  writeRows,
+} from '../../support/imports'
 import { deliver, drain, rawMail } from '../../support/mail'
 import { expectTurns } from '../../support/turns'
 import { createWebhook } from '../../support/webhooks'
@@ -19,14 +27,7 @@ const folders: string[] = []
 
 beforeAll(async () => {
   desk = await startDesk()
-  // With a file of others in it, the command stays the user that the API runs as here.
-  fs.mkdirSync(process.env.DATA_DIR!, { recursive: true })
-  fs.writeFileSync(path.join(process.env.DATA_DIR!, 'others'), '')
-  env = {
-    DATABASE_URL: desk.database.url,
-    SECRET_KEY: 'a secret key that only tests use',
-    DATA_DIR: process.env.DATA_DIR!,
-  }
+  env = commandSettings(desk.database.url)
 })
 
 afterAll(async () => {
