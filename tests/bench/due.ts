@@ -17,7 +17,8 @@ const MOST_S = 10
 export async function benchDue(rig: Rig): Promise<void> {
   const place = loadPlace(rig.sizes)
   const organization_id = tenantId(place)
-  printHead(`${TICKETS} tickets that wake at one moment, ${rig.sizes[place - 1]} in the organization`)
+  const size = rig.sizes[place - 1]!
+  printHead(`${Math.min(TICKETS, size)} tickets that wake at one moment, ${size} in the organization`)
   const alone_s = await wakeAll(rig, organization_id)
   const load = { origin: rig.service.url, method: 'GET' as const, requests: [{ path: '/api/v1/tickets' }] }
   const headers = await rig.headers(organization_id)
