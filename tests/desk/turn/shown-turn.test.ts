@@ -53,6 +53,8 @@ test('the newest public message is shown with its sender and beginning, whoever 
   })
   await createMessage(agent, ticket.id, { body: `<p>${'<b>x</b>&amp;'.repeat(2000)}</p>` })
   expect((await read(agent, ticket)).last_message.excerpt).toBe('x&'.repeat(80))
+  const apart = await createTicket(agent, { contact_id: contact.id, description: `Help${'\n'.repeat(900)}me` })
+  expect(apart.last_message.excerpt).toBe('Help me')
 })
 
 test('of mail the new part is shown, and automatic replies let nobody wait', async () => {
