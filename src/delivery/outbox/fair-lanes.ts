@@ -20,6 +20,8 @@ export type LaneLimits = {
   lane_slots: number
   /** Work in flight of a lane that is not known yet, or has failed. */
   first_slots: number
+  /** Attempts at the same time that are younger than `FRESH_MS`, if not `FRESH_SLOTS`. */
+  fresh_slots?: number
 }
 
 /** After this time an attempt counts as a suspect's, so that hanging endpoints leave the slots of the others. */
@@ -74,11 +76,11 @@ export class FairLanes {
    * @param most rows wanted at most
    */
   share(due: Iterable<DueLane>, most: number): LaneRoom[] {
-    const { slots, suspect_slots } = this.#limits
+    const { slots, suspect_slots, fresh_slots = FRESH_SLOTS } = this.#limits
     const { trusted, suspect, fresh } = this.#in_flight
     const free = { trusted: slots - trusted, suspect: suspect_slots - suspect }
     let unknown_most = suspect_slots * OVERFLOW - suspect
-    let left = Math.min(most, FRESH_SLOTS - fresh)
+    let left = Math.min(most, fresh_slots - fresh)
     const rooms: LaneRoom[] = []
     for (const { organization_id, lane_id, failing, oldest_s } of due) {
       if (left <= 0 || (free.trusted <= 0 && free.suspect <= 0)) break

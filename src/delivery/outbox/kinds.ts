@@ -16,8 +16,9 @@ export const KINDS: Record<OutboxKind, KindRules> = {
   webhook: { slots: 256, suspect_slots: 110, lane_slots: 16, first_slots: 1, afterFault: uncounted },
   email: { slots: 30, suspect_slots: 10, lane_slots: 4, first_slots: 1, afterFault: uncounted },
   letter: { slots: 10, suspect_slots: 4, lane_slots: 2, first_slots: 1, afterFault: uncounted },
-  // Those of an organization, which is a lane, are woken together: its slots are for what gathers meanwhile.
-  wake: { slots: 512, suspect_slots: 512, lane_slots: 256, first_slots: 128, afterFault: uncounted },
+  // Those of an organization, which is a lane, are woken together: its slots are for what gathers meanwhile. With few
+  // fresh ones no more than 1,200 a second were woken.
+  wake: { slots: 512, suspect_slots: 512, lane_slots: 256, first_slots: 128, fresh_slots: 512, afterFault: uncounted },
   draft: { slots: 16, suspect_slots: 16, lane_slots: 8, first_slots: 4, afterFault: uncounted },
   // Messages of an organization, which is a lane, are filed together: its slots are for those that are prepared while a
   // transaction files others. One that waits for DNS, or takes long to parse, holds a slot and no connection. As many
