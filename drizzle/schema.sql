@@ -1123,6 +1123,9 @@ create table tickets (
   attachment_count integer,
   snoozed_until timestamp with time zone,
   team_id uuid,
+  rating_score text,
+  rating_comment text,
+  rated_at timestamp with time zone,
   constraint tickets_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint tickets_number UNIQUE (organization_id, number),
   constraint tickets_assignee_fk FOREIGN KEY (organization_id, assignee_id) REFERENCES memberships(organization_id, user_id),
@@ -1132,6 +1135,7 @@ create table tickets (
   constraint tickets_team_fk FOREIGN KEY (organization_id, team_id) REFERENCES teams(organization_id, id) ON DELETE SET NULL (team_id),
   constraint tickets_number_positive CHECK ((number > 0)),
   constraint tickets_priority CHECK ((priority = ANY (ARRAY['low'::text, 'normal'::text, 'high'::text, 'urgent'::text]))),
+  constraint tickets_rating_score CHECK ((rating_score = ANY (ARRAY['good'::text, 'bad'::text]))),
   constraint tickets_status CHECK ((status = ANY (ARRAY['open'::text, 'pending'::text, 'resolved'::text, 'closed'::text])))
 ) with (autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02);
 CREATE INDEX tickets_assignee ON tickets USING btree (organization_id, assignee_id, status, id) WHERE (deleted_at IS NULL);
@@ -1147,6 +1151,7 @@ CREATE INDEX tickets_mailbox ON tickets USING btree (organization_id, mailbox_id
 CREATE INDEX tickets_merged ON tickets USING btree (organization_id, merged_into_id, id) WHERE (merged_into_id IS NOT NULL);
 CREATE INDEX tickets_parent ON tickets USING btree (organization_id, parent_id, id) WHERE (parent_id IS NOT NULL);
 CREATE INDEX tickets_priority ON tickets USING btree (organization_id, ticket_rank(priority), id) WHERE (deleted_at IS NULL);
+CREATE INDEX tickets_rating ON tickets USING btree (organization_id, rating_score, id) WHERE ((deleted_at IS NULL) AND (rating_score IS NOT NULL));
 CREATE INDEX tickets_resting ON tickets USING btree (organization_id, status, updated_at, id, company_id, erased_at) WHERE ((deleted_at IS NULL) AND (merged_into_id IS NULL) AND (status = ANY (ARRAY['resolved'::text, 'closed'::text])));
 CREATE INDEX tickets_snoozed ON tickets USING btree (organization_id, id) WHERE (snoozed_until IS NOT NULL);
 CREATE INDEX tickets_status ON tickets USING btree (organization_id, status, id) WHERE (deleted_at IS NULL);

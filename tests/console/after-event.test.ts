@@ -98,6 +98,7 @@ test.each([
   ['waiting=true', { waiting_since: null }, { waiting_since: '2026-01-01' }],
   ['waiting=false', { waiting_since: '2026-01-01' }, { waiting_since: null }],
   ['snoozed=true', { snoozed_until: null }, { snoozed_until: '2026-02-01' }],
+  ['rating=bad', { rating: null }, { rating: { score: 'bad' } }],
   ['mailbox_id=support', { mailbox: null }, { mailbox: { id: 'support' } }],
 ])('a row that no longer has %s goes, and is counted at once', (words, now, before) => {
   const [name, value] = words.split('=') as [string, string]

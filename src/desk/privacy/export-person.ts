@@ -9,6 +9,7 @@ import type { InSteps, Steps } from '../../http/request/steps'
 import type { Draft } from '../drafts/model'
 import { getDrafts } from '../drafts/queries'
 import { type MessageRow, messageFields, presentMessage } from '../messages/queries'
+import { presentRating, RATING_COLUMNS, type RatingColumns } from '../ratings/model'
 import { PLAIN } from '../tickets/ticket-fields'
 import type {
   Person,
@@ -63,10 +64,12 @@ function* stepsOf(ids: string[]): Generator<string[]> {
 
 async function* ticketsOf({ sql, organization_id }: Scope, { tickets }: Traces): Steps<PersonTicket> {
   for (const ids of stepsOf(tickets)) {
-    const rows = await sql<PersonTicket[]>`
-      select id, code, ${sql(PLAIN)}, created_at, updated_at, deleted_at from tickets
+    const rows = await sql<(Omit<PersonTicket, 'rating'> & RatingColumns)[]>`
+      select id, code, ${sql(PLAIN)}, ${sql(RATING_COLUMNS)}, created_at, updated_at, deleted_at from tickets
       where organization_id = ${organization_id} and id = any(${ids}::uuid[]) order by id`
-    yield [...rows]
+    yield rows.map(({ rating_score, rating_comment, rated_at, ...row }) => {
+      return { ...row, rating: presentRating({ rating_score, rating_comment, rated_at }) }
+    })
   }
 }
 

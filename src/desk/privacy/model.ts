@@ -6,6 +6,7 @@ import { oneOf } from '../../base/shapes/fields'
 import { Custom } from '../custom/model'
 import { Draft } from '../drafts/model'
 import { Message } from '../messages/model'
+import { Rating } from '../ratings/model'
 import { Ticket } from '../tickets/model'
 import { PLAIN } from '../tickets/ticket-fields'
 
@@ -17,6 +18,7 @@ const PersonTicket = Type.Object({
   ...Type.Pick(Ticket, PLAIN).properties,
   status: oneOf(TICKET_STATUSES, { description: 'As of the ticket' }),
   priority: oneOf(TICKET_PRIORITIES, { description: 'As of the ticket' }),
+  rating: orNull(Rating, { description: 'By the person' }),
   created_at: Instant,
   updated_at: Instant,
   deleted_at: orNull(Instant, { description: 'Hidden since then, and not removed for good yet' }),

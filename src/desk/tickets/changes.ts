@@ -6,10 +6,13 @@ import type { ActivityEntry } from '../timeline/activity'
 import type { Ticket } from './model'
 import { FIELD_NAMES, type FieldName } from './ticket-fields'
 
-type Identified = Exclude<FieldName, 'custom'> | 'merged_into'
+type Identified = Exclude<FieldName, 'custom' | 'rating'> | 'merged_into'
 
-/** Fields whose value is compared as a whole, or by its id. */
-const IDENTIFIED: Identified[] = [...FIELD_NAMES.filter((name) => name !== 'custom'), 'merged_into']
+/** Fields whose value is compared as a whole, or by its id. An event of its own tells of a rating. */
+const IDENTIFIED: Identified[] = [
+  ...FIELD_NAMES.filter((name) => name !== 'custom' && name !== 'rating'),
+  'merged_into',
+]
 
 type Changes = Partial<Record<Identified | 'custom', { from: unknown; to: unknown }>>
 

@@ -3,11 +3,11 @@
  * conditions of lists and searches, and the totals that are kept follow from this table.
  */
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import { TICKET_PRIORITIES, TICKET_STATUSES } from '../../base/db/schema'
+import { RATING_SCORES, TICKET_PRIORITIES, TICKET_STATUSES } from '../../base/db/schema'
 import type { Fragment } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
 import { externalIdFilter, externalIdInput } from '../../base/shapes/external-id'
-import { flag, instantInput, optional, someOf, text } from '../../base/shapes/fields'
+import { flag, instantInput, oneOf, optional, someOf, text } from '../../base/shapes/fields'
 import { firstIdAt, isUuid } from '../../base/shapes/ids'
 import { propertyOf } from '../../base/shapes/property-of'
 import {
@@ -20,6 +20,7 @@ import {
   queryInstant,
   queryMember,
   queryText,
+  queryWord,
   queryWords,
 } from '../../base/shapes/query'
 import { timeOf } from '../../base/shapes/time'
@@ -168,6 +169,15 @@ export const CONDITIONS = {
     query: queryId({ description: 'Tickets of this mailbox' }),
     body: optional(idInput),
     sql: ({ sql }, id) => sql`and t.mailbox_id = ${id}`,
+    asks: 'row',
+    words: noWord,
+    counted: null,
+    is_indexed: true,
+  }),
+  rating: condition({
+    query: queryWord(RATING_SCORES, { description: 'Tickets whose contact has said so' }),
+    body: optional(oneOf(RATING_SCORES)),
+    sql: ({ sql }, score) => sql`and t.rating_score = ${score}`,
     asks: 'row',
     words: noWord,
     counted: null,

@@ -2,6 +2,7 @@
 import type { Fragment, Sql } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
 import { permits } from '../../http/request/permissions'
+import { presentRating, type RatingColumns } from '../ratings/model'
 import { markColumns, readerId, withMark } from '../read-marks/unread'
 import { presentTurn, type Turn, type TurnRow, turnColumns, withLastMessage } from '../turn/shown-turn'
 import type { Ticket } from './model'
@@ -30,9 +31,10 @@ export type TicketNames = Pick<Ticket, 'labels'> & {
 
 export type TicketRow = Omit<
   Ticket,
-  keyof Turn | 'contact' | 'company' | 'assignee' | 'team' | 'mailbox' | 'merged_into' | 'split_from'
+  keyof Turn | 'contact' | 'company' | 'assignee' | 'team' | 'mailbox' | 'rating' | 'merged_into' | 'split_from'
 > &
   TicketNames &
+  RatingColumns &
   TurnRow & {
     merged_into_id: string | null
     merged_into_code: string
@@ -52,7 +54,7 @@ export function fields(scope: Scope, reader = readerOf(scope)) {
   return sql`
     t.id, t.code, ${sql.unsafe(PLAIN.map((name) => COLUMNS[name] ?? `t.${name}`).join(', '))},
     t.contact_id, c.name as contact_name, c.email as contact_email, t.company_id, co.name as company_name, t.assignee_id, u.name as assignee_name,
-    t.team_id, tm.name as team_name, t.mailbox_id, mb.address as mailbox_address, mb.name as mailbox_name,
+    t.rating_score, t.rating_comment, t.rated_at, t.team_id, tm.name as team_name, t.mailbox_id, mb.address as mailbox_address, mb.name as mailbox_name,
     (
       select coalesce(
         json_agg(json_build_object('id', l.id, 'name', l.name, 'color', l.color) order by lower(l.name), l.id), '[]'
@@ -116,6 +118,7 @@ export function present(row: TicketRow): Ticket {
     labels,
     parent,
     snoozed_until: row.snoozed_until,
+    rating: presentRating(row),
     external_id,
     custom,
     merged_into: row.merged_into_id ? { id: row.merged_into_id, code: row.merged_into_code } : null,

@@ -11,6 +11,7 @@ import { IdInput, IdsInput, instantInput, nullable, oneOf, optional, text } from
 import { propertyOf } from '../../base/shapes/property-of'
 import { wordsOfCustom } from '../custom/custom-words'
 import { Custom, CustomChanges, CustomInput } from '../custom/model'
+import { Rating } from '../ratings/model'
 import type { NO_MESSAGES } from '../turn/turn'
 
 /** Values of columns. */
@@ -161,6 +162,13 @@ const FIELDS = {
     initial: null,
     emptied: { purge: { snoozed_until: null }, erasure: KEPT },
   },
+  rating: {
+    answer: orNull(Rating, { description: 'The newest of its contact, who was asked or rated it on the portal' }),
+    input: {},
+    change: {},
+    initial: null,
+    emptied: { purge: { rating_score: null, rating_comment: null, rated_at: null }, erasure: { rating_comment: null } },
+  },
   external_id: {
     answer: orNull(Type.String({ description: 'Its id in another system' })),
     input: { external_id: optional(externalIdInput) },
@@ -201,7 +209,7 @@ function merged<Part extends 'input' | 'change'>(part: Part) {
 }
 
 type Reference = 'contact' | 'company' | 'assignee' | 'team' | 'mailbox' | 'parent'
-type Plain = Exclude<FieldName, Reference | 'labels'>
+type Plain = Exclude<FieldName, Reference | 'labels' | 'rating'>
 
 const {
   contact: _,
@@ -211,6 +219,7 @@ const {
   mailbox: _____,
   labels: ______,
   parent: _______,
+  rating: ________,
   ...plain
 } = FIELDS
 
@@ -218,13 +227,13 @@ const {
 export const PLAIN = Object.keys(plain) as Plain[]
 
 /** The fields as they are written: of what they name, the id is enough. */
-export type Written = Pick<Shown, Plain> & Record<Reference, { id: string } | null> & { labels: { id: string }[] }
+export type Written = Pick<Shown, Plain | 'rating'> &
+  Record<Reference, { id: string } | null> & { labels: { id: string }[] }
 
 /** The fields of a new ticket: those that a body gives, those that it names, and the others as they are at first. */
-export function newFields<Named extends Pick<Written, Reference | 'labels' | 'custom'>>(
-  given: Partial<Pick<Shown, Exclude<Plain, 'custom'>>>,
-  named: Named,
-) {
+export function newFields<
+  Named extends Pick<Written, Reference | 'labels' | 'custom'> & Partial<Pick<Written, 'rating'>>,
+>(given: Partial<Pick<Shown, Exclude<Plain, 'custom'>>>, named: Named) {
   return { ...INITIAL, ...plainOf<Partial<Shown>>(given), ...named }
 }
 
@@ -251,7 +260,7 @@ type FieldColumn = Exclude<keyof (typeof tickets)['$inferSelect'], OwnColumn>
 
 /** The columns of fields. Labels have a table. */
 export function columnsOf(organization_id: string, fields: Written) {
-  const { contact, company, assignee, team, mailbox, parent, custom } = fields
+  const { contact, company, assignee, team, mailbox, parent, rating, custom } = fields
   return {
     ...plainOf<Omit<Pick<Shown, Plain>, 'custom'>>(fields),
     contact_id: contact?.id ?? null,
@@ -260,6 +269,9 @@ export function columnsOf(organization_id: string, fields: Written) {
     team_id: team?.id ?? null,
     mailbox_id: mailbox?.id ?? null,
     parent_id: parent?.id ?? null,
+    rating_score: rating?.score ?? null,
+    rating_comment: rating?.comment ?? null,
+    rated_at: rating?.rated_at ?? null,
     custom: JSON.stringify(custom),
     custom_words: wordsOfCustom(organization_id, custom),
   } satisfies Record<FieldColumn, unknown>

@@ -80,6 +80,7 @@ const PLAIN = {
     values: ({ tickets }) => [tickets[0]!.mailbox!.id, tickets[2]!.mailbox!.id],
     matches: ({ mailbox }, value) => mailbox?.id === value,
   },
+  rating: { values: () => ['good', 'bad'], matches: ({ rating }, value) => rating?.score === value },
   waiting: {
     values: () => ['true', 'false'],
     matches: ({ waiting_since }, value) => (waiting_since !== null) === (value === 'true'),
@@ -190,6 +191,9 @@ async function fillDesk(): Promise<Desk> {
       update tickets set updated_at = timestamptz '2026-01-01 00:00Z' + make_interval(secs => ${(n * 7) % TICKETS})
       where organization_id = ${organization.id} and id = ${id}`
   }
+  await scope.sql`
+    update tickets set rating_score = case when number % 3 = 1 then 'good' else 'bad' end, rated_at = created_at
+    where organization_id = ${organization.id} and number % 4 < 3`
   // The last is deleted: nothing finds it.
   await agent.delete(`/tickets/${ids.at(-1)}`)
   const tickets: Ticket[] = (await agent.get('/tickets?per_page=100&sort=created_at')).body.data

@@ -93,6 +93,7 @@ describe('the list', () => {
       labels: [red, blue].map(({ id, name, color }) => ({ id, name, color })),
       parent: null,
       snoozed_until: null,
+      rating: null,
       external_id: null,
       custom: {},
       merged_into: null,

@@ -70,6 +70,7 @@ describe('creating', () => {
       ],
       parent: null,
       snoozed_until: null,
+      rating: null,
       external_id: null,
       merged_into: null,
       split_from: null,

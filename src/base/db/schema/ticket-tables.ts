@@ -21,7 +21,7 @@ import { organizations, root } from './organization-tables'
 import { customFields, distributedTable, isOneOf, reference, tenant } from './table-parts'
 import { teams } from './team-tables'
 import { MESSAGE_SORTS, messageKey } from './ticket-order'
-import { ACTOR_TYPES, RETENTION_STATUSES, TICKET_PRIORITIES, TICKET_STATUSES } from './word-lists'
+import { ACTOR_TYPES, RATING_SCORES, RETENTION_STATUSES, TICKET_PRIORITIES, TICKET_STATUSES } from './word-lists'
 
 export const tickets = distributedTable(
   'tickets',
@@ -50,6 +50,11 @@ export const tickets = distributedTable(
     parent_id: uuid(),
     /** Set while it is pending until then, and kept below a merge. A row of the outbox wakes it. */
     snoozed_until: instant(),
+    /** The contact's newest word on the help (`desk/ratings`). A merge leaves each ticket its own. */
+    rating_score: text({ enum: RATING_SCORES }),
+    rating_comment: text(),
+    /** In whole seconds. */
+    rated_at: instant(),
     /** The newest public message. Writers keep these four (`desk/turn/turn.ts`). */
     last_message_id: uuid(),
     /** The first public message of the customer's side since the team's last, without automatic replies. */
@@ -101,6 +106,9 @@ export const tickets = distributedTable(
         .where(sql`${table.merged_into_id} is not null`),
       index('tickets_parent').on(table.organization_id, table.parent_id, table.id).where(sql`parent_id is not null`),
       index('tickets_snoozed').on(table.organization_id, table.id).where(sql`snoozed_until is not null`),
+      index('tickets_rating')
+        .on(table.organization_id, table.rating_score, table.id)
+        .where(sql`${live} and rating_score is not null`),
       // For retention: it counts tickets of one status by age, and reads no rows.
       index('tickets_resting')
         .on(table.organization_id, table.status, table.updated_at, table.id, table.company_id, table.erased_at)
@@ -121,6 +129,7 @@ export const tickets = distributedTable(
       }),
       check('tickets_status', isOneOf(table.status, TICKET_STATUSES)),
       check('tickets_priority', isOneOf(table.priority, TICKET_PRIORITIES)),
+      check('tickets_rating_score', isOneOf(table.rating_score, RATING_SCORES)),
       check('tickets_number_positive', sql`${table.number} > 0`),
     ]
   },

@@ -13,6 +13,8 @@ export const PROVIDER_TOKEN_KINDS = ['state', 'code', 'logout'] as const
 export const TICKET_STATUSES = ['open', 'pending', 'resolved', 'closed'] as const
 /** Ordered by rank, lowest first. */
 export const TICKET_PRIORITIES = ['low', 'normal', 'high', 'urgent'] as const
+/** Words of contacts on the help (`desk/ratings`). */
+export const RATING_SCORES = ['good', 'bad'] as const
 /** The kinds of counts. Days are those of creation, in UTC. */
 export const TALLY_KINDS = [
   'tickets',

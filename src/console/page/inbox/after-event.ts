@@ -38,6 +38,7 @@ const TESTS: Record<string, Test> = {
   team_id: ({ team }, value) => (team?.id ?? 'none') === value,
   mailbox_id: ({ mailbox }, value) => mailbox?.id === value,
   waiting: ({ waiting_since }, value) => String(waiting_since !== null) === value,
+  rating: ({ rating }, value) => rating?.score === value,
   snoozed: ({ snoozed_until }, value) => String(snoozed_until !== null) === value,
   // Events do not know these.
   unread: ({ unread }, value) => (typeof unread === 'boolean' ? String(unread) === value : undefined),
