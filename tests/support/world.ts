@@ -399,6 +399,6 @@ const private_key = generateKeyPairSync('rsa', { modulusLength: 1024 })
 
 /** A rule that no ticket is old enough for. */
 function retentionRules(): Record<string, unknown> {
-  const rule = { status: 'closed', label_ids: [], company_ids: [], days: 36_500, action: 'erase' }
+  const rule = { status: 'closed', label_ids: [], company_ids: [], days: 36_500, action: 'erase', active: true }
   return { rules: [rule], hold_label_ids: [] }
 }

@@ -1,8 +1,9 @@
 /** Empties what names a thing that goes, in the transaction of its deletion. */
 import type { Scope } from '../../base/scope'
-import { takeFromFilters } from '../../delivery/webhooks/narrow-filters'
+import type { IdField } from '../../delivery/webhooks/event-filter'
+import { takeFromFilters } from './narrow-filters'
 
-/** Where a kind of thing is named: in filters of webhooks, and in the changes that macros make. */
+/** Where a kind of thing is named: in filters, and in the changes that macros make. */
 const PLACES = {
   team: { filter: 'team_ids', change: 'team_id' },
   label: { filter: 'label_ids', change: 'add_label_ids' },
@@ -13,7 +14,7 @@ const PLACES = {
 
 /** Takes an id out of all that names it: nothing is widened by it. It comes behind the events of the deletion. */
 export async function emptyNames(scope: Scope, kind: keyof typeof PLACES, id: string): Promise<void> {
-  const place: { filter?: 'team_ids' | 'label_ids' | 'company_ids' | 'mailbox_ids'; change?: string } = PLACES[kind]
+  const place: { filter?: IdField; change?: string } = PLACES[kind]
   if (place.filter) await takeFromFilters(scope, place.filter, id)
   if (place.change) await takeFromMacros(scope, place.change, id)
 }

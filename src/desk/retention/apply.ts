@@ -8,7 +8,6 @@ import { holdLabels } from '../holds/holds'
 import { eraseConversations, finishErasures } from '../privacy/erase-conversations'
 import { deleteTicket } from '../tickets/commands'
 import { dueTickets } from './due'
-import type { Retention } from './model'
 import { getRetention } from './queries'
 
 /** Tickets of one transaction. */
@@ -66,26 +65,27 @@ async function applyTo(scope: Scope, ids: string[]): Promise<number> {
   const { sql, organization_id } = scope
   // From now on rules and hold labels stay as they are.
   await holdLabels(scope)
-  const [rested] = await sql<(Retention & { is_rested: boolean })[]>`
-    select rules, hold_label_ids, changed_at < now() - interval '1 day' as is_rested from retention
+  const [row] = await sql<{ is_rested: boolean }[]>`
+    select changed_at < now() - interval '1 day' as is_rested from retention
     where organization_id = ${organization_id}`
-  if (!rested?.is_rested) return 0
+  if (!row?.is_rested) return 0
+  const retention = await getRetention(scope)
   await sql`
     select 1 from tickets
     where organization_id = ${organization_id} and (id = any(${ids}::uuid[]) or merged_into_id = any(${ids}::uuid[]))
     order by id for no key update`
   const due = await sql<Due[]>`
-    select d.id, d.place from (${dueTickets(scope, rested, sql`and t.id = any(${ids}::uuid[])`)}) d
+    select d.id, d.place from (${dueTickets(scope, retention, sql`and t.id = any(${ids}::uuid[])`)}) d
     where not d.is_held order by d.id`
   const applied = [...Map.groupBy(due, ({ place }) => place)].map(([place, tickets]): Applied => {
-    return { place, action: rested.rules[place]!.action, ids: tickets.map(({ id }) => id) }
+    return { place, action: retention.rules[place]!.action, ids: tickets.map(({ id }) => id) }
   })
   for (const { action, ids } of applied) {
     if (action === 'erase') await eraseConversations(scope, ids)
     else for (const id of ids) await deleteTicket(scope, id)
   }
   for (const { place, action, ids } of applied) {
-    const changes = { rule: { from: null, to: rested.rules[place] }, [action]: { from: null, to: ids } }
+    const changes = { rule: { from: null, to: retention.rules[place] }, [action]: { from: null, to: ids } }
     await audit(scope, {
       action: 'retention.applied',
       resource: { type: 'organization', id: organization_id },

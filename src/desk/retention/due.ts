@@ -7,26 +7,27 @@ import type { Retention, Rule } from './model'
 type DueScope = Pick<Scope, 'sql' | 'organization_id'>
 
 /**
- * SQL: the tickets that are due, with the place of their rule and whether they are on hold. The first rule whose
- * status, labels and company fit decides, however long ago the ticket was changed: so a rule that keeps some tickets
- * longer stands before the others. Merged tickets go with the one that has their messages. What was erased stays until
- * it is changed.
+ * SQL: the tickets that are due, with the place of their rule and whether they are on hold. The first active rule
+ * whose status, labels and company fit decides, however long ago the ticket was changed: so a rule that keeps some
+ * tickets longer stands before the others. Merged tickets go with the one that has their messages. What was erased
+ * stays until it is changed.
  * @param more conditions on `tickets t`, and their order: `and … order by …`
  */
 export function dueTickets(scope: DueScope, { rules, hold_label_ids }: Retention, more?: Fragment): Fragment {
   const { sql, organization_id } = scope
-  if (rules.length === 0)
+  const active = rules.flatMap((rule, place) => (rule.active ? [{ ...rule, place }] : []))
+  if (active.length === 0)
     return sql`select null::uuid as id, null::timestamptz as updated_at, 0 as place, false as is_held where false`
-  const places = rules.map((rule, place) => sql`when ${fits(scope, rule)} then ${place}::int`)
+  const places = active.map((rule) => sql`when ${fits(scope, rule)} then ${rule.place}::int`)
   const [days, actions] = [rules.map((rule) => rule.days), rules.map((rule) => rule.action)]
-  const soonest = Math.min(...days)
+  const soonest = Math.min(...active.map((rule) => rule.days))
   // The words of `tickets_resting` stand here as they are: a parameter would hide that the index has all that is due.
   // The offset keeps the rules from being looked at once for each use of the place.
   return sql`
     select g.id, g.updated_at, g.place, ${isHeld(scope, hold_label_ids, sql`g.id`)} as is_held from (
       select t.id, t.updated_at, t.erased_at, case ${places} end as place from tickets t
       where t.organization_id = ${organization_id} and t.deleted_at is null and t.merged_into_id is null
-        and t.status in ('resolved', 'closed') and t.status = any(${[...new Set(rules.map((rule) => rule.status))]}::text[])
+        and t.status in ('resolved', 'closed') and t.status = any(${[...new Set(active.map((rule) => rule.status))]}::text[])
         and t.updated_at < now() - make_interval(days => ${soonest}::int) ${more ?? sql``}
       offset 0
     ) g

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { RETENTION_ACTIONS, RETENTION_STATUSES } from '../../base/db/schema'
 import { Uuid } from '../../base/shapes/answers'
-import { body, IdInput, oneOf, optional } from '../../base/shapes/fields'
+import { body, flag, IdInput, oneOf, optional } from '../../base/shapes/fields'
 import { Ticket } from '../tickets/model'
 
 /** Rules, and ids of each kind in a rule. */
@@ -14,6 +14,8 @@ const DAYS = 'Since the last change of the ticket'
 const LABELS = 'One of them is on the ticket; none: any ticket'
 const COMPANIES = 'The company of the ticket is one of them; none: any ticket'
 
+const ACTIVE = 'Default true. One that is not active is as if it were not there'
+
 const Rule = Type.Object({
   status: oneOf(RETENTION_STATUSES, { description: 'Of the ticket' }),
   label_ids: Type.Array(Uuid, { description: LABELS }),
@@ -22,11 +24,14 @@ const Rule = Type.Object({
   action: oneOf(RETENTION_ACTIONS, {
     description: '`erase`: what the ticket says goes, the ticket stays; `delete`: as `DELETE` of the ticket',
   }),
+  active: Type.Boolean({ description: ACTIVE }),
 })
 export type Rule = typeof Rule.static
 
 export const Retention = Type.Object({
-  rules: Type.Array(Rule, { description: 'The first whose status, labels and company fit a ticket decides about it' }),
+  rules: Type.Array(Rule, {
+    description: 'The first active one whose status, labels and company fit a ticket decides about it',
+  }),
   hold_label_ids: Type.Array(Uuid, {
     description: 'A ticket with one of these labels is on hold: it, its messages and its contact stay',
   }),
@@ -40,6 +45,7 @@ const RuleInput = Type.Object(
     company_ids: optional(ids({ not_found: 'COMPANY_NOT_FOUND' })),
     days: Type.Integer({ minimum: 1, maximum: 36_500, fault: 'must be a whole number from 1 to 36500' }),
     action: oneOf(RETENTION_ACTIONS),
+    active: optional(flag({ description: ACTIVE })),
   },
   { additionalProperties: true, fault: 'must be an object with status, days and action' },
 )

@@ -16,8 +16,8 @@ export async function resolveRetention(scope: Scope, changes: RetentionChanges):
   await requireKnown(scope, 'companies', 'COMPANY_NOT_FOUND', named('company_ids'))
   return {
     ...(rules && {
-      rules: rules.map(({ status, label_ids = [], company_ids = [], days, action }) => {
-        return { status, label_ids: asIds(label_ids), company_ids: asIds(company_ids), days, action }
+      rules: rules.map(({ label_ids = [], company_ids = [], active = true, status, days, action }) => {
+        return { status, label_ids: asIds(label_ids), company_ids: asIds(company_ids), days, action, active }
       }),
     }),
     ...(hold_label_ids && { hold_label_ids: asIds(hold_label_ids) }),

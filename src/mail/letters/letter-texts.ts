@@ -1,6 +1,7 @@
 /** The texts of letters, and the links in them. */
 import { config } from '../../base/config'
 import type { NOTIFY_REASONS } from '../../base/db/schema'
+import type { SwitchedOff } from '../../delivery/told/tell-admins'
 
 /** Characters of a name in a letter: a longer one could be a message. */
 const MAX_NAME = 80
@@ -56,23 +57,44 @@ If it was not you, ignore this email: the password stays as it is.
   }
 }
 
-/** Writes the letter about a webhook that has failed. */
-export function webhookLetter({ organization, id, host, error }: WebhookFields): LetterText {
-  const name = plainName(organization)
+/** The letters about what was switched off. */
+const OFF = {
+  webhook: {
+    subject: (of: string) => `A webhook of ${of} has failed`,
+    meaning: (of: string) => `A webhook of ${of} is switched to failed. Events wait for it now.`,
+    remedy: 'Mend the receiver or the filter, then set the webhook active again. What has waited too long is not sent.',
+  },
+  retention_rule: {
+    subject: (of: string) => `A retention rule of ${of} is switched off`,
+    meaning: (of: string) => `A retention rule of ${of} is switched off, because it would have fitted more tickets.`,
+    remedy: 'Say anew what tickets it is for, then switch it on again.',
+  },
+}
+
+/** Writes the letter about something that was switched off. */
+export function switchedOffLetter(organization: string, off: SwitchedOff): LetterText {
+  const { subject, meaning, remedy } = OFF[off.kind]
+  const of = plainName(organization)
   return {
-    subject: `A webhook of ${name} has failed`,
-    text: `A webhook of ${name} is switched to failed. Events wait for it now.
+    subject: subject(of),
+    text: `${meaning(of)}
 
-Webhook: ${id}
-Host: ${host}
-Error: ${error}
+${namesOf(off)}
+Error: ${off.error}
 
-Mend the receiver or the filter, then set the webhook active again. What has waited too long is not sent.
+${remedy}
 `,
   }
 }
 
-type WebhookFields = { organization: string; id: string; host: string; error: string }
+function namesOf(off: SwitchedOff): string {
+  switch (off.kind) {
+    case 'webhook':
+      return `Webhook: ${off.id}\nHost: ${off.name}`
+    case 'retention_rule':
+      return `Rule: ${off.name}`
+  }
+}
 
 /** A thing that a member is told of a ticket. */
 export type NewsLine = {

@@ -1,17 +1,17 @@
 /** The handlers of each kind of outbox job, for the service and for the command that drains the outbox. */
 import { closeRenderer } from '../../base/html/render'
+import { tellAdminsBy } from '../../delivery/told/tell-admins'
 import { deliverWebhook } from '../../delivery/webhooks/deliver'
-import { tellFailuresBy } from '../../delivery/webhooks/failure'
 import { sendDueDraft } from '../../desk/drafts/send-due'
 import { wakeTicket } from '../../desk/tickets/wake-ticket'
 import { inboundHandler } from '../../mail/inbound/receive'
+import { writeAdminLetters } from '../../mail/letters/admin-letters'
 import { letterHandler } from '../../mail/letters/send-letter'
-import { writeFailureLetters } from '../../mail/letters/webhook-letters'
 import { emailHandler } from '../../mail/outbound/send'
 import { closeTransports } from '../../mail/outbound/transport'
 import { closeParser } from '../../mail/parse/lanes'
 
-tellFailuresBy(writeFailureLetters)
+tellAdminsBy(writeAdminLetters)
 
 export const HANDLERS = {
   webhook: deliverWebhook,

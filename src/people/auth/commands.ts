@@ -167,7 +167,8 @@ export async function updateMe(
   const password_hash = new_password === undefined ? null : await hashPassword(new_password, origin.ip)
   await transact(connection, async (inner) => {
     const { name: name_before } = await lockOwn(inner, caller, verified_hash)
-    if (available !== undefined || notify) await changeOwnMembership(inner, caller, { available, notify })
+    if (available !== undefined || notify)
+      await changeOwnMembership({ ...inner, origin }, caller, { available, notify })
     if (name === undefined && password_hash === null) return
     await inner.sql`
       update users

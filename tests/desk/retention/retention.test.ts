@@ -41,7 +41,7 @@ async function age({ sql }: Organization['scope'], id: string, days: number) {
 }
 
 function rule(fields: Record<string, unknown> = {}) {
-  return { status: 'closed', label_ids: [], company_ids: [], days: 30, action: 'delete', ...fields }
+  return { status: 'closed', label_ids: [], company_ids: [], days: 30, action: 'delete', active: true, ...fields }
 }
 
 /** Sets rules as if it had been two days ago, or ends the pause after the last run. */
@@ -116,6 +116,27 @@ describe('rules', () => {
     expect(oldest[0]).toEqual((await admin.get('/tickets?status=closed&sort=updated_at')).body.data[0])
     expect((await admin.get('/retention')).body.data.rules).toEqual([])
     expect(await statusOf(desk, old.id)).toBe(200)
+  })
+
+  test('that are not active, are as if they were not there; those of an earlier release are active', async () => {
+    const desk = await createOrganization()
+    const { admin, scope } = desk
+    const old = await oldTicket(desk, 40)
+    const off = rule({ days: 1, action: 'erase', active: false })
+    const { active: _, ...plain } = rule()
+    const { body } = await admin.post('/retention/preview', { rules: [off, plain] })
+    expect(body.data.rules.map(({ tickets }: { tickets: number }) => tickets)).toEqual([0, 1])
+    await setRules(desk, { rules: [off] })
+    expect((await admin.get('/retention')).body.data.rules).toEqual([off])
+    await apply()
+    expect(await statusOf(desk, old.id)).toBe(200)
+    await scope.sql`
+      update retention set rules = ${JSON.stringify([off, plain])}::text::jsonb
+      where organization_id = ${scope.organization_id}`
+    await rest(scope)
+    expect((await admin.get('/retention')).body.data.rules).toEqual([off, rule()])
+    await apply()
+    expect(await statusOf(desk, old.id)).toBe(404)
   })
 
   test('wait a day after each change, and apply once a day', async () => {

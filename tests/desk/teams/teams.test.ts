@@ -1,9 +1,10 @@
 /** Teams: who makes them, who is in them, and what names them. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { newId } from '../../../src/base/db/columns'
+import '../../../src/operate/start/outbox-handlers'
 import { createOrganization, expectError, type Organization, startApi, stopApi } from '../../support/api'
 import { createProgram } from '../../support/api-keys'
-import { createCompany, createLabel, createTeam, createTicket } from '../../support/factories'
+import { createCompany, createLabel, createTeam, createTicket, insertMailbox } from '../../support/factories'
 
 let own: Organization
 let other: Organization
@@ -158,6 +159,13 @@ describe('available', () => {
     expect((await agent.patch('/auth/me', { available: false })).body).toMatchObject({ available: false })
     expect((await admin.get(`/users/${agent.user_id}`)).body.data).toMatchObject({ available: false, active: true })
     expect((await admin.patch(`/users/${agent.user_id}`, { available: true })).body.data.available).toBe(true)
+    await agent.patch('/auth/me', { available: true, notify: { assigned: 'mail' } })
+    expect(
+      (await auditOf(desk, agent.user_id)).filter((entry: { action: string }) => entry.action === 'user.updated'),
+    ).toEqual([
+      { action: 'user.updated', changes: { available: { from: true, to: false } } },
+      { action: 'user.updated', changes: { available: { from: false, to: true } } },
+    ])
     expectError(await agent.patch(`/users/${admin.user_id}`, { available: false }), 403, 'FORBIDDEN')
     const second = await createOrganization()
     await second.scope.sql`
@@ -235,6 +243,35 @@ describe('what names a thing that goes:', () => {
     await desk.agent.patch(`/tickets/${ticket.id}`, { priority: 'high' })
     expect((await admin.get(`/webhooks/${last}/deliveries`)).body.meta.total).toBe(0)
   })
+
+  test.each(['label', 'company'] as const)(
+    'a rule of retention that names a %s is narrowed, and switched off with the last one; admins are told',
+    async (kind) => {
+      const desk = await createOrganization()
+      const { admin, scope } = desk
+      await insertMailbox(scope)
+      const [one, two] = await thingsOf(desk)
+      const field = `${kind}_ids`
+      const rule = (ids: string[], active = true) => {
+        return { status: 'closed', label_ids: [], company_ids: [], days: 30, action: 'delete', active, [field]: ids }
+      }
+      const [both, last, off, other] = [
+        ...[rule([one[kind], two[kind]]), rule([one[kind]]), rule([one[kind]], false), rule([two[kind]])],
+      ]
+      await admin.patch('/retention', { rules: [both, last, off, other] })
+      await scope.sql`update retention set changed_at = now() - interval '2 days' where organization_id = ${desk.id}`
+      expect((await admin.delete(`/${PATHS[kind]}/${one[kind]}`)).status).toBe(204)
+      const after = [rule([two[kind]]), rule([one[kind]], false), off, other]
+      expect((await admin.get('/retention')).body.data.rules).toEqual(after)
+      const [row] = await scope.sql<{ is_rested: boolean }[]>`
+        select changed_at < now() - interval '1 day' as is_rested from retention where organization_id = ${desk.id}`
+      expect(row!.is_rested).toBe(false)
+      const [entry] = (await admin.get('/audit-log?action=retention.updated')).body.data
+      expect(entry).toMatchObject({ actor: { type: 'system' }, changes: { rules: { to: after } } })
+      const letters = await scope.sql`select recipient from letters where organization_id = ${desk.id}`
+      expect(letters).toHaveLength(1)
+    },
+  )
 
   test('a macro changes it no more', async () => {
     const desk = await createOrganization()

@@ -9,7 +9,7 @@ export const retention = distributedTable(
   'retention',
   {
     organization_id: uuid().notNull(),
-    /** `desk/retention/model.ts`. Labels and companies that are deleted stay named, and fit no ticket. */
+    /** `desk/retention/model.ts`. Rules of an earlier release name labels and companies that are gone, and fit none. */
     rules: jsonb().notNull().default([]),
     hold_label_ids: uuid().array().notNull().default(sql`'{}'`),
     /** Rules wait for a day after it. */

@@ -46,6 +46,7 @@ export function RuleFields({ place, rule, labels, api, fault, onChange, onRemove
           onChoose={(action) => onChange({ action: action as Rule['action'] })}
         />
       </div>
+      <Check text={t('retention.active')} checked={rule.active} onChange={(active) => onChange({ active })} />
       <Labels
         legend={t('retention.with_label')}
         labels={labels}
@@ -83,17 +84,24 @@ export function Labels({ legend, labels, chosen, onChange }: LabelsProps) {
     <fieldset class="field checks">
       <legend>{legend}</legend>
       {options.map(({ value, text }) => (
-        <label key={value} class="check">
-          <input
-            type="checkbox"
-            checked={chosen.includes(value)}
-            onChange={(event) =>
-              onChange(event.currentTarget.checked ? [...chosen, value] : chosen.filter((id) => id !== value))
-            }
-          />
-          <span dir="auto">{text}</span>
-        </label>
+        <Check
+          key={value}
+          text={text}
+          checked={chosen.includes(value)}
+          onChange={(is_on) => onChange(is_on ? [...chosen, value] : chosen.filter((id) => id !== value))}
+        />
       ))}
     </fieldset>
+  )
+}
+
+type CheckProps = { text: string; checked: boolean; onChange: (checked: boolean) => void }
+
+function Check({ text, checked, onChange }: CheckProps) {
+  return (
+    <label class="check">
+      <input type="checkbox" checked={checked} onChange={(event) => onChange(event.currentTarget.checked)} />
+      <span dir="auto">{text}</span>
+    </label>
   )
 }

@@ -14,7 +14,7 @@ import { t } from '../words/catalogue'
 import { Labels, RuleFields } from './retention-rule'
 
 const SELDOM_MS = 300_000
-const NEW_RULE: Rule = { status: 'closed', label_ids: [], company_ids: [], days: 730, action: 'erase' }
+const NEW_RULE: Rule = { status: 'closed', label_ids: [], company_ids: [], days: 730, action: 'erase', active: true }
 
 /** A rule of the form has a key of its own, so that it stays itself when others come and go. */
 type Draft = Omit<Retention, 'rules'> & { rules: (Rule & { key: number })[] }

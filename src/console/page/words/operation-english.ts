@@ -1,6 +1,7 @@
 /** Webhooks, old tickets and reports, in English. */
 export const operationEnglish = {
   'retention.action': 'Then',
+  'retention.active': 'Active',
   'retention.add': 'Add a rule',
   'retention.days': 'Days after the last change',
   'retention.delete': 'delete the ticket',

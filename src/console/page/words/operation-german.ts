@@ -4,6 +4,7 @@ import type { Translated } from './translated'
 
 export const operationGerman: Translated<typeof operationEnglish> = {
   'retention.action': 'Dann',
+  'retention.active': 'Aktiv',
   'retention.add': 'Regel hinzufügen',
   'retention.days': 'Tage nach der letzten Änderung',
   'retention.delete': 'das Ticket löschen',

@@ -1,16 +1,16 @@
-/** Letters to the admins of an organization whose webhook has failed. */
+/** Letters to the admins of an organization of which something was switched off. */
 import type { Scope } from '../../base/scope'
-import type { WebhookFailure } from '../../delivery/webhooks/failure'
+import type { SwitchedOff } from '../../delivery/told/tell-admins'
 import { rolesThatMay } from '../../http/request/permissions'
 import { enqueueLetter } from './enqueue-letter'
-import { webhookLetter } from './letter-texts'
+import { switchedOffLetter } from './letter-texts'
 import { findWay } from './ways'
 
 /** A letter that could not leave for so long says nothing new. */
 const VALID_S = 86_400
 
 /** Writes a letter to each active admin, in the caller's transaction. @returns false when no letter can leave */
-export async function writeFailureLetters(scope: Scope, failure: WebhookFailure): Promise<boolean> {
+export async function writeAdminLetters(scope: Scope, off: SwitchedOff): Promise<boolean> {
   const way = await findWay(scope)
   if (!way) return false
   const { sql, organization_id } = scope
@@ -22,8 +22,9 @@ export async function writeFailureLetters(scope: Scope, failure: WebhookFailure)
       and m.active and m.removed_at is null
     order by u.id`
   for (const { email, organization } of admins) {
-    const letter = webhookLetter({ organization, ...failure })
-    await enqueueLetter(scope, way, { about_id: failure.id, recipient: email, valid_s: VALID_S, ...letter })
+    const letter = switchedOffLetter(organization, off)
+    const about_id = off.id ?? organization_id
+    await enqueueLetter(scope, way, { about_id, recipient: email, valid_s: VALID_S, ...letter })
   }
   return true
 }
