@@ -837,6 +837,31 @@ CREATE INDEX password_resets_expiry ON password_resets USING btree (expires_at);
 CREATE UNIQUE INDEX password_resets_token ON password_resets USING btree (token_hash);
 CREATE INDEX password_resets_user ON password_resets USING btree (user_id);
 
+create table promises (
+  organization_id uuid not null,
+  id uuid not null,
+  ticket_id uuid not null,
+  policy_id uuid not null,
+  metric text not null,
+  minutes integer not null,
+  began_at timestamp with time zone not null,
+  due_at timestamp with time zone,
+  soon_at timestamp with time zone,
+  breached_at timestamp with time zone,
+  ended_at timestamp with time zone,
+  outcome text,
+  is_soon_told boolean default false not null,
+  is_breach_told boolean default false not null,
+  constraint promises_organization_id_id_pk PRIMARY KEY (organization_id, id),
+  constraint promises_ticket_fk FOREIGN KEY (organization_id, ticket_id) REFERENCES tickets(organization_id, id) ON DELETE CASCADE,
+  constraint promises_end CHECK (((ended_at IS NULL) = (outcome IS NULL))),
+  constraint promises_metric CHECK ((metric = ANY (ARRAY['first_reply'::text, 'next_reply'::text, 'resolve'::text]))),
+  constraint promises_outcome CHECK ((outcome = ANY (ARRAY['kept'::text, 'breached'::text, 'void'::text])))
+);
+CREATE INDEX promises_breached ON promises USING btree (organization_id, breached_at) WHERE (breached_at IS NOT NULL);
+CREATE INDEX promises_ended ON promises USING btree (organization_id, ended_at) WHERE (ended_at IS NOT NULL);
+CREATE UNIQUE INDEX promises_ticket ON promises USING btree (organization_id, ticket_id, metric, began_at);
+
 create table provider_tokens (
   organization_id uuid not null,
   kind text not null,
@@ -921,6 +946,19 @@ create table retention_erasures (
   constraint retention_erasures_organization_id_id_pk PRIMARY KEY (organization_id, id)
 );
 
+create table schedules (
+  organization_id uuid not null,
+  id uuid not null,
+  name text not null,
+  hours jsonb not null,
+  holidays jsonb default '[]'::jsonb not null,
+  created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
+  updated_at timestamp with time zone default now() not null,
+  constraint schedules_organization_id_id_pk PRIMARY KEY (organization_id, id),
+  constraint schedules_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id)
+);
+CREATE UNIQUE INDEX schedules_name ON schedules USING btree (organization_id, lower(name));
+
 create table second_factors (
   id uuid not null,
   secret text not null,
@@ -954,6 +992,25 @@ create table sign_in_challenges (
 );
 CREATE INDEX sign_in_challenges_expiry ON sign_in_challenges USING btree (expires_at);
 CREATE INDEX sign_in_challenges_user ON sign_in_challenges USING btree (user_id);
+
+create table sla_policies (
+  organization_id uuid not null,
+  id uuid not null,
+  name text not null,
+  "position" integer not null,
+  filter jsonb default '{}'::jsonb not null,
+  schedule_id uuid,
+  targets jsonb not null,
+  active boolean default true not null,
+  failure_told_at timestamp with time zone,
+  created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
+  updated_at timestamp with time zone default now() not null,
+  constraint sla_policies_organization_id_id_pk PRIMARY KEY (organization_id, id),
+  constraint sla_policies_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id),
+  constraint sla_policies_schedule_fk FOREIGN KEY (organization_id, schedule_id) REFERENCES schedules(organization_id, id) ON DELETE SET NULL (schedule_id)
+);
+CREATE UNIQUE INDEX sla_policies_name ON sla_policies USING btree (organization_id, lower(name));
+CREATE UNIQUE INDEX sla_policies_position ON sla_policies USING btree (organization_id, "position");
 
 create table stats (
   organization_id uuid not null,

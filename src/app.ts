@@ -39,6 +39,8 @@ import { participantRoutes } from './desk/participants/routes'
 import { contactTokenRoutes, portalRoutes } from './desk/portal/routes'
 import { readMarkRoutes } from './desk/read-marks/routes'
 import { retentionRoutes } from './desk/retention/routes'
+import { scheduleRoutes } from './desk/schedules/routes'
+import { slaPolicyRoutes } from './desk/sla-policies/routes'
 import { statsRoutes } from './desk/stats/routes'
 import { teamRoutes } from './desk/teams/routes'
 import { ticketRoutes } from './desk/tickets/routes'
@@ -96,6 +98,8 @@ export function createApp(isReady: () => Promise<boolean>, stopping?: AbortSigna
     .use(companyRoutes)
     .use(labelRoutes)
     .use(teamRoutes)
+    .use(scheduleRoutes)
+    .use(slaPolicyRoutes)
     .use(timeEntryRoutes)
     .use(timerRoutes)
     .use(mergingRoutes)

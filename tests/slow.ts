@@ -34,6 +34,7 @@ export const SLOW: Record<string, string[]> = {
     'contract/bad-input',
     'contract/property',
     'desk/merging/merge-property',
+    'desk/schedules/business-time-property',
   ],
   'databases of older releases, and data of the size that a bench needs': [
     'base/address/address-key',

@@ -316,6 +316,26 @@ Teams / import <- import: an import brings everything with its times, and no eve
 Teams / export <- import: an export that is imported elsewhere and exported again is the same
 Teams / Zendesk's and Zammad's groups <- convert: groups of Zendesk and Zammad become teams with their agents, those of one name one
 Teams / team_ids in webhook filters <- assignment: webhooks with team_ids get what is, or was, of the team
+GET /schedules <- schedules: a schedule is made, read by everybody, listed by name, changed and deleted by admins
+POST /schedules <- schedules: a schedule is made, read by everybody, listed by name, changed and deleted by admins
+POST /schedules / code / SCHEDULE_NAME_EXISTS <- schedules: a name that is taken, and hours and days that are none are refused, and nothing changes
+POST /schedules / admins and keys with schedules:write <- schedules: an attack: agents, keys of other rights and other organizations read or write no schedule
+GET /schedules/:schedule_id <- schedules: a schedule is made, read by everybody, listed by name, changed and deleted by admins
+PATCH /schedules/:schedule_id <- schedules: a schedule is made, read by everybody, listed by name, changed and deleted by admins
+DELETE /schedules/:schedule_id <- schedules: a schedule is made, read by everybody, listed by name, changed and deleted by admins
+Schedules / a time that a change of clock skips begins after it <- business-time: a time that a change of clock skips begins after it, one that it repeats counts twice
+Schedules / minutes <- business-time: minutes are those that the clocks show, one by one
+GET /sla-policies <- sla-policies: a policy is made, read by everybody, listed by position, changed and deleted by admins
+POST /sla-policies <- sla-policies: a policy is made, read by everybody, listed by position, changed and deleted by admins
+POST /sla-policies / code / SLA_POLICY_NAME_EXISTS | SCHEDULE_NOT_FOUND <- sla-policies: a name or position that is taken and values that are none are refused, and nothing changes
+POST /sla-policies / admins and keys with sla_policies:write <- sla-policies: an attack: > agents, keys of other rights and other organizations read or write no policy
+GET /sla-policies/:sla_policy_id <- sla-policies: a policy is made, read by everybody, listed by position, changed and deleted by admins
+PATCH /sla-policies/:sla_policy_id <- sla-policies: a policy is made, read by everybody, listed by position, changed and deleted by admins
+DELETE /sla-policies/:sla_policy_id <- sla-policies: a policy is made, read by everybody, listed by position, changed and deleted by admins
+SLA policies / isolation <- sla-policies: an attack: > another organization's things are named by no policy
+SLA policies / 16 at once <- sla-policies: 16 at once get a position each, and nobody has more than 100
+SLA policies / a filter whose last thing goes: switched off <- sla-policies: what a policy names and is deleted: > a %s narrows its filter, and the last one switches it off
+SLA policies / a schedule that goes: switched off <- sla-policies: what a policy names and is deleted: > a schedule switches it off
 GET /macros <- macros: a macro is made, read, listed by name, changed and removed
 POST /macros <- macros: a macro is made, read, listed by name, changed and removed
 POST /macros / code / MACRO_NAME_EXISTS | INVALID_VARIABLE <- macros: a name that is taken, an unknown variable, value or id is refused, and nothing changes

@@ -168,6 +168,22 @@ export async function createTeam(admin: Client, fields: Record<string, unknown> 
   return answer.body.data
 }
 
+/** A schedule of two days, over HTTP. */
+export async function createSchedule(admin: Client, fields: Record<string, unknown> = {}) {
+  const hours = { mon: [['08:00', '12:00']], sun: [['00:00', '24:00']] }
+  const answer = await admin.post('/schedules', { name: `Schedule ${newId()}`, hours, ...fields })
+  if (answer.status !== 201) throw new Error(`creating a schedule answered ${answer.status} ${answer.text}`)
+  return answer.body.data
+}
+
+/** A policy that promises a first answer to urgent tickets, over HTTP. */
+export async function createPolicy(admin: Client, fields: Record<string, unknown> = {}) {
+  const targets = [{ priority: 'urgent', first_reply_minutes: 60 }]
+  const answer = await admin.post('/sla-policies', { name: `Policy ${newId()}`, targets, ...fields })
+  if (answer.status !== 201) throw new Error(`creating a policy answered ${answer.status} ${answer.text}`)
+  return answer.body.data
+}
+
 /** A label, over HTTP. */
 export async function createLabel(client: Client, fields: Record<string, unknown> = {}) {
   const answer = await client.post('/labels', { name: `Label ${newId()}`, color: '#EF4444', ...fields })

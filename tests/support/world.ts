@@ -54,6 +54,13 @@ export async function createWorld({ admin, agent, addMember, id }: Organization,
     clientWithKey(drafting.key).post(`/tickets/${ticket.id}/drafts`, { body: mark, is_internal: true }),
   )
   const team = await created(admin.post('/teams', { name: mark, member_ids: [admin.user_id] }))
+  const schedule = await created(admin.post('/schedules', { name: mark, hours: { mon: [['08:00', '12:00']] } }))
+  const policy = await created(
+    admin.post('/sla-policies', {
+      ...{ name: mark, schedule_id: schedule.id, filter: { label_ids: [label.id] } },
+      targets: [{ priority: 'urgent', first_reply_minutes: 60 }],
+    }),
+  )
   const macro = await created(agent.post('/macros', { name: mark, body: mark }))
   const participant = await created(
     agent.post(`/tickets/${ticket.id}/participants`, { email: 'p@customer.example', name: mark }),
@@ -81,6 +88,8 @@ export async function createWorld({ admin, agent, addMember, id }: Organization,
     draft_id: draft.id,
     macro_id: macro.id,
     team_id: team.id,
+    schedule_id: schedule.id,
+    sla_policy_id: policy.id,
     participant_id: participant.id,
     attachment_id: used.id,
     upload_id: upload.id,
@@ -214,6 +223,10 @@ export function goodBody(endpoint: string, world: World): Record<string, unknown
     'PATCH /views/{view_id}': view(),
     'POST /teams': team(world),
     'PATCH /teams/{team_id}': team(world),
+    'POST /schedules': schedule(),
+    'PATCH /schedules/{schedule_id}': schedule(),
+    'POST /sla-policies': policy(world),
+    'PATCH /sla-policies/{sla_policy_id}': policy(world),
     'POST /labels': label(),
     'PATCH /labels/{label_id}': label(),
     'POST /tickets/{ticket_id}/time-entries': { ...time(), user_id: world.user_id },
@@ -362,6 +375,26 @@ const team = (world: World) => ({
   member_ids: [world.user_id],
   assign: 'round_robin',
   capacity: 5,
+})
+const schedule = () => ({
+  name: crypto.randomUUID(),
+  hours: { mon: [['08:00', '12:00']], sun: [['13:00', '24:00']] },
+  holidays: ['2026-12-25'],
+})
+let positions = 1000
+const policy = (world: World) => ({
+  name: crypto.randomUUID(),
+  position: positions++,
+  filter: {
+    priority: ['urgent'],
+    company_ids: [world.company_id],
+    label_ids: [world.label_id],
+    team_ids: [world.team_id],
+    mailbox_ids: [world.mailbox_id],
+  },
+  schedule_id: world.schedule_id,
+  targets: [{ priority: 'urgent', first_reply_minutes: 60, next_reply_minutes: 120, resolve_minutes: null }],
+  active: true,
 })
 const label = () => ({ name: crypto.randomUUID(), color: '#EF4444', description: 'Burning' })
 

@@ -8,6 +8,8 @@ export const AUDIT_ACTIONS = [
   ...(['user.identity_linked', 'user.identity_unlinked'] as const),
   ...(['user.created', 'user.updated', 'user.removed', 'user.left'] as const),
   ...(['team.created', 'team.updated', 'team.deleted'] as const),
+  ...(['schedule.created', 'schedule.updated', 'schedule.deleted'] as const),
+  ...(['sla_policy.created', 'sla_policy.updated', 'sla_policy.deleted'] as const),
   ...(['invitation.created', 'invitation.resent', 'invitation.revoked'] as const),
   ...(['invitation.accepted', 'invitation.declined', 'organization.updated'] as const),
   ...(['mailbox.created', 'mailbox.updated', 'mailbox.deleted'] as const),
@@ -30,6 +32,7 @@ export type AuditAction = (typeof AUDIT_ACTIONS)[number] | `operator.${string}`
 export const AUDIT_RESOURCES = [
   ...(['user', 'session', 'invitation', 'organization', 'mailbox', 'webhook', 'domain', 'api_key'] as const),
   ...(['inbound_message', 'sender_rule', 'contact', 'contact_token', 'team'] as const),
+  ...(['schedule', 'sla_policy'] as const),
 ] as const
 
 export type AuditResource = (typeof AUDIT_RESOURCES)[number]

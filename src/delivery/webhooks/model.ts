@@ -1,10 +1,10 @@
 import { Type } from '@sinclair/typebox'
-import { DELIVERY_STATUSES, EVENTS, TICKET_PRIORITIES, TICKET_STATUSES, WEBHOOK_STATUSES } from '../../base/db/schema'
-import type { ErrorCode } from '../../base/errors'
+import { DELIVERY_STATUSES, EVENTS, TICKET_STATUSES, WEBHOOK_STATUSES } from '../../base/db/schema'
 import { checkUrl } from '../../base/net/destination'
 import { Instant, orNull, Uuid } from '../../base/shapes/answers'
-import { body, flag, IdInput, instantInput, nullable, oneOf, optional, text } from '../../base/shapes/fields'
+import { body, flag, instantInput, nullable, oneOf, optional, text } from '../../base/shapes/fields'
 import { Paging, query, queryWord } from '../../base/shapes/query'
+import { FEW, filterIds, TICKET_FILTER } from '../../base/shapes/ticket-filter'
 import { isSigningSecret } from './signature'
 
 const url = text({
@@ -31,23 +31,16 @@ const secret = text({
     'the new and of the old one for 24 hours, the new one first; X-Service-Signature has the new one at once. ' +
     'null removes both',
 })
-const few = { minItems: 1, maxItems: 50 }
-const ids = (not_found: ErrorCode, description: string) =>
-  optional(Type.Array(IdInput({ not_found }), { ...few, fault: 'must be a list of 1 to 50 ids', description }))
 const FILTER_FAULT =
   'must be an object with lists of 1 to 50 of status, priority, company_ids, label_ids, mailbox_ids, team_ids, or is_internal'
 const filter = Type.Object(
   {
     status: optional(
-      Type.Array(oneOf(TICKET_STATUSES, { code: 'INVALID_STATUS' }), { ...few, description: 'Of the ticket' }),
+      Type.Array(oneOf(TICKET_STATUSES, { code: 'INVALID_STATUS' }), { ...FEW, description: 'Of the ticket' }),
     ),
-    priority: optional(
-      Type.Array(oneOf(TICKET_PRIORITIES, { code: 'INVALID_PRIORITY' }), { ...few, description: 'Of the ticket' }),
-    ),
-    company_ids: ids('COMPANY_NOT_FOUND', "Of the ticket's contact, or of the contact or company itself"),
-    label_ids: ids('LABEL_NOT_FOUND', 'The ticket has at least one of them'),
-    mailbox_ids: ids('MAILBOX_NOT_FOUND', 'Of the ticket, or that the mail came to'),
-    team_ids: ids('TEAM_NOT_FOUND', 'Of the ticket'),
+    ...TICKET_FILTER,
+    company_ids: filterIds('COMPANY_NOT_FOUND', "Of the ticket's contact, or of the contact or company itself"),
+    mailbox_ids: filterIds('MAILBOX_NOT_FOUND', 'Of the ticket, or that the mail came to'),
     is_internal: optional(flag({ description: 'Of messages' })),
   },
   {

@@ -6,14 +6,15 @@ import { type Scope, SYSTEM } from '../../base/scope'
 import { tellAdmins } from '../../delivery/told/tell-admins'
 import type { IdField } from '../../delivery/webhooks/event-filter'
 import { noteFailures } from '../../delivery/webhooks/failure'
+import { noteSwitchedOff } from '../sla-policies/switch-off'
 
 type Filter = { [field in IdField]?: string[] }
 type Named = { id: string; name: string; is_on: boolean; filter: Filter }
 
 /** A table with filters. `shown` are `name` and `is_on` of the rows that are there, `off` switches one off. */
 type Filtered = {
-  table: 'webhooks'
-  resource: 'webhook'
+  table: 'webhooks' | 'sla_policies'
+  resource: 'webhook' | 'sla_policy'
   shown(sql: Sql): Fragment
   there(sql: Sql): Fragment
   off(sql: Sql): Fragment
@@ -28,6 +29,14 @@ const FILTERED: Filtered[] = [
     there: (sql) => sql`deleted_at is null`,
     off: (sql) => sql`status = 'failed'`,
     note: (scope, { id, name: url }, error) => noteFailures(scope, [{ id, url, error, response_code: null }]),
+  },
+  {
+    table: 'sla_policies',
+    resource: 'sla_policy',
+    shown: (sql) => sql`name, active as is_on`,
+    there: (sql) => sql`true`,
+    off: (sql) => sql`active = false`,
+    note: noteSwitchedOff,
   },
 ]
 

@@ -18,6 +18,8 @@ const RESOURCES = [
   'inbound_messages',
   'users',
   'teams',
+  'schedules',
+  'sla_policies',
   'organization',
 ] as const
 
@@ -51,6 +53,7 @@ const AGENT: ReadonlySet<Permission | Standing> = new Set([
   ...(['contacts:read', 'contacts:write', 'companies:read', 'companies:write', 'labels:read', 'labels:write'] as const),
   ...(['time_entries:read', 'time_entries:write', 'webhooks:read', 'mailboxes:read'] as const),
   ...(['users:read', 'teams:read', 'organization:read', 'views:read', 'views:write'] as const),
+  ...(['schedules:read', 'sla_policies:read'] as const),
 ])
 
 type Role = (typeof ROLES)[number]

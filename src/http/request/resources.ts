@@ -71,6 +71,8 @@ const RESOURCES = {
     foreign_keys: ['inbound_messages_mailbox_fk', 'tickets_mailbox_fk'],
   },
   team_id: { table: 'teams', code: 'TEAM_NOT_FOUND', foreign_keys: ['tickets_team_fk', 'mailboxes_team_fk'] },
+  schedule_id: { table: 'schedules', code: 'SCHEDULE_NOT_FOUND', foreign_keys: ['sla_policies_schedule_fk'] },
+  sla_policy_id: { table: 'sla_policies', code: 'SLA_POLICY_NOT_FOUND' },
   domain_id: { table: 'domains', code: 'DOMAIN_NOT_FOUND' },
   api_key_id: { table: 'api_keys', code: 'API_KEY_NOT_FOUND', deleted: 'revoked_at' },
   view_id: { table: 'views', code: 'VIEW_NOT_FOUND', private_of: 'owner_id' },

@@ -64,6 +64,12 @@ const OFF = {
     meaning: (of: string) => `A webhook of ${of} is switched to failed. Events wait for it now.`,
     remedy: 'Mend the receiver or the filter, then set the webhook active again. What has waited too long is not sent.',
   },
+  sla_policy: {
+    subject: (of: string) => `An SLA policy of ${of} is switched off`,
+    meaning: (of: string) =>
+      `An SLA policy of ${of} is switched off, because it would have promised more than was meant.`,
+    remedy: 'Say anew what tickets and what hours it is for, then switch it on again.',
+  },
   retention_rule: {
     subject: (of: string) => `A retention rule of ${of} is switched off`,
     meaning: (of: string) => `A retention rule of ${of} is switched off, because it would have fitted more tickets.`,
@@ -91,6 +97,8 @@ function namesOf(off: SwitchedOff): string {
   switch (off.kind) {
     case 'webhook':
       return `Webhook: ${off.id}\nHost: ${off.name}`
+    case 'sla_policy':
+      return `Policy: ${plainName(off.name)}`
     case 'retention_rule':
       return `Rule: ${off.name}`
   }

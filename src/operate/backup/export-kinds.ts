@@ -12,6 +12,8 @@ import { getDrafts } from '../../desk/drafts/queries'
 import { listLabels } from '../../desk/labels/queries'
 import { getMacros } from '../../desk/macros/queries'
 import { getMessages } from '../../desk/messages/queries'
+import { listSchedules } from '../../desk/schedules/queries'
+import { listSlaPolicies } from '../../desk/sla-policies/queries'
 import { listTickets } from '../../desk/tickets/list'
 import { listTimeEntries } from '../../desk/time-entries/queries'
 import { listTimers } from '../../desk/timers/queries'
@@ -47,7 +49,10 @@ export const KINDS: Kind[] = [
   { name: 'views', meaning: 'saved filters, private ones too', read: byId(viewRows) },
   { name: 'labels', meaning: 'labels', read: pages(listLabels) },
   { name: 'teams', meaning: 'teams, with the addresses of their members', read: byId(teamRows) },
+  { name: 'schedules', meaning: 'hours of work', read: pages(listSchedules) },
+  { name: 'sla_policies', meaning: 'which tickets are promised what', read: pages(listSlaPolicies) },
   { name: 'tickets', meaning: 'tickets', read: pages(listTickets) },
+  { name: 'promises', meaning: 'what tickets were promised, and what became of it', read: byId(promiseRows) },
   { name: 'messages', meaning: 'messages and notes, with the ticket_id of each, and whom they quote', read: messages },
   { name: 'drafts', meaning: 'messages that are not sent yet', read: drafts },
   { name: 'macros', meaning: 'prepared answers', read: macros },
@@ -200,6 +205,14 @@ function teamRows({ sql, organization_id }: Scope, after: string, most: Fragment
     select t.id, t.name, array(select m.user_id ${members}) as member_ids, array(select u.email ${members}) as member_emails,
       t.assign, t.capacity, t.created_at, t.updated_at
     from teams t where t.organization_id = ${organization_id} and t.id > ${after} order by t.id ${most}`
+}
+
+function promiseRows(scope: Scope, after: string, most: Fragment) {
+  const { sql, organization_id } = scope
+  return sql<{ id: string }[]>`
+    select p.ticket_id, p.id, p.policy_id, p.metric, p.minutes, p.began_at, p.due_at, p.breached_at, p.ended_at, p.outcome
+    from promises p ${withLiveTicket(scope, sql`p`)}
+    where p.organization_id = ${organization_id} and p.id > ${after} order by p.id ${most}`
 }
 
 function participantRows(scope: Scope, after: string, most: Fragment) {

@@ -7,14 +7,22 @@ import { newId } from '../../../src/base/db/columns'
 import { connection } from '../../../src/base/db/pool'
 import { createOrganization, type Organization, startApi, stopApi } from '../../support/api'
 import { nodeUrls } from '../../support/cluster'
-import { createCompany, createContact, createTeam, insertTicketOf, joinTicket } from '../../support/factories'
+import {
+  createCompany,
+  createContact,
+  createPolicy,
+  createSchedule,
+  createTeam,
+  insertTicketOf,
+  joinTicket,
+} from '../../support/factories'
 import { createMailbox, importMail, rawMail } from '../../support/mail'
 
 let organization: Organization
 
 beforeAll(async () => {
   await startApi()
-  if (!nodeUrls()) expect(await clearNothing()).toBe(9)
+  if (!nodeUrls()) expect(await clearNothing()).toBe(10)
   organization = await createOrganization()
 })
 afterAll(stopApi)
@@ -74,6 +82,14 @@ test('a mailbox is cleared from tickets and from the mail ledger', async () => {
     select mailbox_id, mailbox_address from inbound_messages
     where organization_id = ${scope.organization_id} and id = ${imported.id}`
   expect([...ledger]).toEqual([{ mailbox_id: null, mailbox_address: mailbox.address }])
+})
+
+test('a schedule is cleared from policies', async () => {
+  const { admin } = organization
+  const schedule = await createSchedule(admin)
+  const { id } = await createPolicy(admin, { schedule_id: schedule.id, active: false })
+  await remove(`/schedules/${schedule.id}`)
+  expect((await admin.get(`/sla-policies/${id}`)).body.data.schedule_id).toBeNull()
 })
 
 test('a team is cleared from tickets and mailboxes', async () => {

@@ -4,6 +4,7 @@ import { newId } from '../../../src/base/db/columns'
 import '../../../src/operate/start/outbox-handlers'
 import { createOrganization, expectError, type Organization, startApi, stopApi } from '../../support/api'
 import { createProgram } from '../../support/api-keys'
+import { auditOf } from '../../support/audit-log'
 import { createCompany, createLabel, createTeam, createTicket, insertMailbox } from '../../support/factories'
 
 let own: Organization
@@ -15,12 +16,6 @@ beforeAll(async () => {
   other = await createOrganization('Umbrella')
 })
 afterAll(stopApi)
-
-const auditOf = async ({ admin }: Organization, id: string) => {
-  const { data } = (await admin.get('/audit-log?per_page=100')).body
-  const entries = data.filter((entry: { resource: { id: string } | null }) => entry.resource?.id === id)
-  return entries.map(({ action, changes }: { action: string; changes: object }) => ({ action, changes })).toReversed()
-}
 
 test('a team is made, read by everybody, listed by name, changed and deleted by admins', async () => {
   const desk = await createOrganization()

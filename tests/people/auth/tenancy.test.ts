@@ -18,15 +18,18 @@ const MARK = 'Unmistakable'
 const NOBODY = '01890000-0000-7000-8000-000000000000'
 
 /**
- * Requests that an agent may not make: write webhooks, mailboxes, domains, members, teams and settings, test and retry,
- * see raw mail, API keys, the identity provider, rules of retention, the audit log or timers of others, export or erase
- * a person, make tokens of customers.
+ * Requests that an agent may not make: write webhooks, mailboxes, domains, members, teams, schedules, policies and
+ * settings, test and retry, see raw mail, API keys, the identity provider, rules of retention, the audit log or timers
+ * of others, export or erase a person, make tokens of customers.
  */
 function isAdminOnly({ method, path }: Endpoint): boolean {
   if (/^\/(inbound-messages|sender-rules|audit-log|api-keys|timers|stats|identity-provider|retention)/.test(path))
     return true
   if (/^\/contacts\/.*\/(export|erase|tokens)(\/|$)/.test(path)) return true
-  return method !== 'GET' && /^\/(webhooks|mailboxes|domains|users|teams|organization)(\/|$)/.test(path)
+  return (
+    method !== 'GET' &&
+    /^\/(webhooks|mailboxes|domains|users|teams|schedules|sla-policies|organization)(\/|$)/.test(path)
+  )
 }
 
 /** A time entry of an admin: an agent may read it and do no more. */
@@ -48,6 +51,7 @@ const REFERENCES: Record<string, WorldId> = {
   message_id: 'message_id',
   mailbox_id: 'mailbox_id',
   team_id: 'team_id',
+  schedule_id: 'schedule_id',
   member_ids: 'user_id',
   view_id: 'view_id',
   label_ids: 'label_id',

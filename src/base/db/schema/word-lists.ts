@@ -4,6 +4,9 @@ import type { Format } from '../../html/formats'
 export const ROLES = ['admin', 'agent'] as const
 /** How a team gives its tickets to members: not, in turn, or to the one with the fewest open and pending ones. */
 export const ASSIGNMENTS = ['none', 'round_robin', 'least_open'] as const
+/** Promises of policies: the first answer to a customer, each later one, and the end of the work. */
+export const PROMISE_METRICS = ['first_reply', 'next_reply', 'resolve'] as const
+export const PROMISE_OUTCOMES = ['kept', 'breached', 'void'] as const
 /** People who become members by signing in at the provider: nobody, by the domain of the email, by the role claim. */
 export const PROVISIONS = ['none', 'domain', 'claim'] as const
 /** The reasons for which a member is told of a ticket by mail. */
