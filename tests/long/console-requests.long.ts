@@ -149,4 +149,11 @@ describe.skipIf(whyNoConsole() !== undefined)('requests', () => {
     }
     expect(refused).toEqual([])
   })
+
+  test('an answer to the oldest ticket is news to a page that is loaded anew', async () => {
+    const [oldest] = (await call('GET', '/tickets?sort=created_at&per_page=1')).data
+    await desk.mail(`Re: ${oldest.subject} [${oldest.code}]`)
+    await page.reload()
+    await page.waitForFunction(() => document.title.startsWith('(1) '))
+  })
 })

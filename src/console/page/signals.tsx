@@ -21,6 +21,8 @@ const notifies = new Cell(false)
 const sounds = new Cell(false)
 
 const OPEN = { status: 'open' }
+/** What is new stands first, however old its ticket is. */
+const ORDER = '-updated_at'
 const HIDDEN_MS = 60_000
 
 /** Keeps the count while the organization is shown. */
@@ -38,7 +40,7 @@ export function useSignals(view: View): void {
       news.value = 0
     }
   }, [])
-  const { rows, reload } = useTickets(view, OPEN, OPEN, '-updated_at')
+  const { rows, reload } = useTickets(view, { ...OPEN, sort: ORDER }, OPEN, ORDER)
   // A page that is not seen has no events.
   useEffect(() => {
     const timer = setInterval(() => document.hidden && !following.value && void reload(), HIDDEN_MS)
