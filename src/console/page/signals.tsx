@@ -21,7 +21,7 @@ const notifies = new Cell(false)
 const sounds = new Cell(false)
 
 const OPEN = { status: 'open' }
-/** What is new stands first, however old its ticket is. */
+/** News stand first, however old their ticket is. */
 const ORDER = '-updated_at'
 const HIDDEN_MS = 60_000
 
