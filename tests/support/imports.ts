@@ -2,7 +2,12 @@
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { runCli } from './backups'
+import { BACKUP_COMMANDS } from '../../src/operate/backup/backup-commands'
+import { CONVERT_COMMANDS } from '../../src/operate/convert/convert-command'
+import { IMPORT_COMMANDS } from '../../src/operate/import/import-command'
+import { readCommandLine } from '../../src/operate/start/command-line'
+import { disconnected } from './api'
+import { runCli, runHere } from './backups'
 
 type Numbers = { created: number; updated: number; unchanged: number; conflicts: number; failed: number }
 
@@ -53,6 +58,36 @@ export function readWithoutIds(folder: string, kinds: string[]): Rows {
   const nameOf = (id: string) => names.get(id) ?? names.set(id, `id ${names.size}`).get(id)!
   const texts = kinds.map((kind) => [kind, JSON.stringify(readRows(folder, kind)).replace(ID, nameOf)] as const)
   return Object.fromEntries(texts.map(([kind, text]) => [kind, JSON.parse(text)]))
+}
+
+/**
+ * Runs a command that moves an organization in or out, in this process: a process of its own takes a second to start.
+ * @returns its exit status and what it would print
+ */
+// biome-ignore lint/suspicious/noExplicitAny: each command prints another object
+export async function move(args: string[], env: Record<string, string>): Promise<{ code: number; told: any }> {
+  const { command, options, rest } = readCommandLine(args, [
+    ...BACKUP_COMMANDS,
+    ...CONVERT_COMMANDS,
+    ...IMPORT_COMMANDS,
+  ])
+  if (command.needs !== 'nothing') throw new Error(`${command.name} gets its database from the program`)
+  const run = command.run
+  const told = await disconnected(() => runHere(env, async () => run(options, rest)))
+  const code = Number(process.exitCode ?? 0)
+  process.exitCode = 0
+  return { code, told }
+}
+
+/** Imports a folder in this process. @returns the exit status of the command, and what it would print */
+export async function importHere(
+  folder: string,
+  organization_id: string,
+  env: Record<string, string>,
+  ...options: string[]
+): Promise<{ code: number; numbers: Record<string, Numbers> }> {
+  const { code, told } = await move(['import', folder, '--organization', organization_id, ...options], env)
+  return { code, numbers: told }
 }
 
 /** Imports a folder by the command. @returns what it printed */

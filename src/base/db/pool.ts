@@ -4,6 +4,7 @@
  */
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js'
 import { LRUCache } from 'lru-cache'
+import { forgetDatabase } from './closing'
 import { requireMachine } from './cluster/away'
 import type { ConnectionOptions } from './connection-url'
 import { type Client, NO_LIMITS, openClient, openOrm } from './driver-client'
@@ -95,6 +96,7 @@ export async function tryConnection(url: string): Promise<void> {
 /** Closes all connections, after the queries in flight or `timeout_s`. */
 export async function closeDatabase(timeout_s = 5): Promise<void> {
   await Promise.all([pool, short, jobs, notices, watching].map((client) => client?.end({ timeout: timeout_s })))
+  forgetDatabase()
   kept.clear()
   pool = orm = short = jobs = jobs_orm = notices = watching = undefined
 }

@@ -3,6 +3,7 @@
  */
 
 import { searchKeys } from '../../base/address/search-keys'
+import { onDatabaseClosed } from '../../base/db/closing'
 import { requireMachine } from '../../base/db/cluster/away'
 import { newId } from '../../base/db/columns'
 import { insertRows } from '../../base/db/insert-rows'
@@ -129,6 +130,7 @@ function newKey(): string {
 
 /** Keys that are promised for the next messages, the oldest first: a message then takes one commit, not two. */
 const promised: { storage_key: string; until_ms: number }[] = []
+onDatabaseClosed(() => promised.splice(0))
 /** A key is used within this time. The rest of the hour is for writing the bytes. */
 const PROMISED_MS = 60_000
 const PROMISED_MOST = 20

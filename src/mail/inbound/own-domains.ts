@@ -1,5 +1,6 @@
 /** Tells whether a domain is one of ours, and whose: the domain of a stranger may name a person. */
 import { toDomain } from '../../base/address/domains'
+import { onDatabaseClosed } from '../../base/db/closing'
 import type { Connection } from '../../base/db/transact'
 import { log, safeError } from '../../base/log'
 import { listMailDomains } from '../mailboxes/queries'
@@ -9,6 +10,9 @@ const KEPT_MS = 30_000
 
 let known: Promise<Map<string, string | null>> | undefined
 let read_at = Number.NEGATIVE_INFINITY
+onDatabaseClosed(() => {
+  known = undefined
+})
 
 /**
  * The domain of an address as Punycode in lower case, when an organization has a mailbox there or listed it; else null.

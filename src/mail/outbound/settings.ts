@@ -45,10 +45,11 @@ export type SmtpTimeouts = {
   silence_ms: number
 }
 
-let mail_ca: string | undefined
+let authority: { file: string; ca: string } | undefined
 
 /** Reads the settings of this service that hold for every connection. */
 export function sendOptions(): SendOptions {
-  if (config.MAIL_CA_FILE) mail_ca ??= readFileSync(config.MAIL_CA_FILE, 'utf8')
-  return { allowed: config.MAIL_ALLOWED_NETWORKS, ca: mail_ca, hostname: config.SMTP_HOSTNAME }
+  const file = config.MAIL_CA_FILE
+  if (file !== authority?.file) authority = file ? { file, ca: readFileSync(file, 'utf8') } : undefined
+  return { allowed: config.MAIL_ALLOWED_NETWORKS, ca: authority?.ca, hostname: config.SMTP_HOSTNAME }
 }

@@ -11,6 +11,7 @@ import {
   textToHtml,
 } from '../../../src/base/html/body'
 import { placeImages, viewHtml } from '../../../src/base/html/view'
+import { tries } from '../../support/sampled'
 
 const LINK = 'rel="noopener noreferrer nofollow" target="_blank"'
 const ATTACHMENT = 'http://localhost:3000/api/v1/attachments/0197c3f1-0000-7000-8000-000000000000/content'
@@ -244,7 +245,7 @@ describe('HTML', () => {
         expect(once).not.toMatch(/<(?!\/?[a-z][a-z0-9]*(?: [a-z-]+="[^"<>]*")*(?: \/)?>)/)
         expect(once).not.toMatch(/<(?:script|style|svg|math|textarea|title)|<[^>]* on/i)
       }),
-      { numRuns: 700 },
+      { numRuns: tries(700) },
     )
   })
 })

@@ -14,6 +14,7 @@ import { type Desk, type StartedDesk, startDesk } from '../../support/desk'
 import { createMessage, hearEvents, insertTicket, uploadFile, writtenEvents } from '../../support/factories'
 import { someoneWaits } from '../../support/lock-waits'
 import { drain } from '../../support/mail'
+import { tries } from '../../support/sampled'
 import { fingerprint } from '../../support/world'
 
 const MINUTE_MS = 60_000
@@ -508,7 +509,7 @@ const act = fc.record({
 test('in any order of acts each draft is sent once, at its moment, and never after what ends it', async () => {
   const own = await desk.createDesk()
   const target = await ticketOf(own)
-  const runs = Number(process.env.SEND_LATER_RUNS ?? 20)
+  const runs = Number(process.env.SEND_LATER_RUNS ?? tries(20))
   await fc.assert(
     fc.asyncProperty(fc.array(act, { minLength: 4, maxLength: 14 }), async (acts) => {
       // A customer has few requests in a minute.

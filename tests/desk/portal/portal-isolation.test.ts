@@ -4,8 +4,9 @@ import fc from 'fast-check'
 import { type Client, createOrganization, startApi, stopApi } from '../../support/api'
 import { type Customer, tokenOf } from '../../support/customers'
 import { createCompany, createContact } from '../../support/factories'
+import { tries } from '../../support/sampled'
 
-const RUNS = 12
+const RUNS = tries(12)
 
 beforeAll(() => startApi())
 afterAll(stopApi)

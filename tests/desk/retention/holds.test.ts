@@ -5,6 +5,7 @@ import type { Own } from '../../../src/base/db/sweep'
 import { findHeld, holdLabels, isHeld, isHeldIn } from '../../../src/desk/holds/holds'
 import { createOrganization, startApi, stopApi } from '../../support/api'
 import { createLabel, createTicket } from '../../support/factories'
+import { tries } from '../../support/sampled'
 
 beforeAll(() => startApi())
 afterAll(stopApi)
@@ -58,6 +59,6 @@ test('merged tickets, hold labels and others of any number give one answer', asy
         expect([id, held, held_in]).toEqual([id, is_held, is_held])
       }
     }),
-    { numRuns: 25 },
+    { numRuns: tries(25) },
   )
 })

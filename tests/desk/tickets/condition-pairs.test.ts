@@ -17,6 +17,7 @@ import {
   createTicket,
   insertMailbox,
 } from '../../support/factories'
+import { IS_SAMPLE } from '../../support/sampled'
 
 /** A filter as a computation over tickets, with values as a URL spells them. */
 type Plain = {
@@ -277,6 +278,11 @@ async function viewed([kept, beside]: [Condition, Condition]): Promise<{ ids: st
   return walk({ view_id: desk.view_id, ...parametersOf([beside]) })
 }
 
+/** How many names are between two filters. */
+const apart = (one: Name, other: Name) => NAMES.indexOf(other) - NAMES.indexOf(one)
+/** The daily run has every third pair, with one pair of values in one order: each value and each order by turns. */
+const DAILY = PAIRS.filter(([one, other]) => !IS_SAMPLE || apart(one, other) % 3 === 1)
+
 test('every filter of the list has a plain meaning here', () => {
   expect<string[]>(NAMES.toSorted()).toEqual(Object.keys(CONDITIONS).toSorted())
 })
@@ -293,20 +299,22 @@ test('every filter finds some of the tickets and leaves some out', () => {
 })
 
 /** With many tickets these take other ways, alone and beside any other filter. */
-const OF_MANY = PAIRS.filter((pair) => pair.some((name) => ['search', 'custom', 'label_ids'].includes(name)))
+const OF_MANY = DAILY.filter((pair) => pair.some((name) => ['search', 'custom', 'label_ids'].includes(name)))
 
 describe.each([
-  ['few', 0, PAIRS],
+  ['few', 0, DAILY],
   ['many', 1_000_000, OF_MANY],
 ] as const)('where contact, company and labels have %s tickets', (_, more, pairs) => {
   beforeAll(() => planMany(more))
 
   test.each(pairs)('%s with %s: list, total, walk, bulk change and view show what both match', async (one, other) => {
     for (const [at, pair] of valuesOf([one, other]).entries()) {
+      if (IS_SAMPLE && at !== Math.floor(apart(one, other) / 3) % 4) continue
       const query = parametersOf(pair)
       // Two of the pairs of values in every order, the others in one.
-      for (const sort of TICKET_SORTS.filter((_, place) => at % 3 === 0 || at === place)) {
-        const found = await walk({ ...query, sort }, sort === TICKET_SORTS[at] ? 4 : 100)
+      const own_order = IS_SAMPLE ? NAMES.indexOf(one) % TICKET_SORTS.length : at
+      for (const sort of TICKET_SORTS.filter((_, place) => place === own_order || (!IS_SAMPLE && at % 3 === 0))) {
+        const found = await walk({ ...query, sort }, sort === TICKET_SORTS[own_order] ? 4 : 100)
         const ids = expected(pair, sort)
         // A number that is kept has the tickets that there are not.
         if (found.total >= more && more > 0) found.total = ids.length

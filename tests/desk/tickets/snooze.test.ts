@@ -8,6 +8,7 @@ import { createOrganization, expectError, type Organization, startApi, stopApi }
 import { createCustomer } from '../../support/customers'
 import { activityOf, createContact, createTicket, hearEvents, writtenEvents } from '../../support/factories'
 import { drain } from '../../support/mail'
+import { tries } from '../../support/sampled'
 
 const MINUTE_MS = 60_000
 const DAY_MS = 1440 * MINUTE_MS
@@ -345,6 +346,6 @@ test('in any order of acts a ticket is woken once at each moment, never early, n
       if (is_merged) return
       expect((await activityOf(desk.scope, id)).filter(({ type }) => type === 'woken')).toHaveLength(woken)
     }),
-    { numRuns: Number(process.env.SNOOZE_RUNS ?? 12) },
+    { numRuns: Number(process.env.SNOOZE_RUNS ?? tries(12)) },
   )
 }, 120_000)

@@ -5,6 +5,7 @@ import { FACETS, rebuildSearch } from '../../../src/desk/search/ticket-document'
 import { searchVector, toTsquery, wordsOf } from '../../../src/desk/search/words'
 import { type Client, createOrganization, startApi, stopApi } from '../../support/api'
 import { createLabel, createMessage, createTicket } from '../../support/factories'
+import { tries } from '../../support/sampled'
 
 beforeAll(() => startApi())
 afterAll(stopApi)
@@ -274,7 +275,7 @@ describe('words', () => {
         expect(row!.is_found).toBe(tsquery !== undefined)
         expect(row!.bytes).toBeLessThanOrEqual(size + 4 * wordsOf(`${text} ${query}`).length + 8)
       }),
-      { numRuns: 300 },
+      { numRuns: tries(300) },
     )
   })
 })

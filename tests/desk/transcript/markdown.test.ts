@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { beginningOf, entryOf, oneLine, type Told } from '../../../src/desk/transcript/markdown'
+import { tries } from '../../support/sampled'
 
 type Ticket = Parameters<typeof beginningOf>[0]
 
@@ -86,7 +87,7 @@ describe('a message', () => {
         const email = one.sender_email === null ? [] : [one.sender_email]
         expect(namesIn(text)).toEqual([one.sender_name, ...email, ...one.files].map((name) => name.toWellFormed()))
       }),
-      { numRuns: 2000 },
+      { numRuns: tries(2000) },
     )
   })
 
@@ -120,7 +121,7 @@ describe('a message', () => {
         if (!is_cut) expect(words).toHaveLength(whole.length)
         for (const [place, line] of words.entries()) expect(whole[place]!.toWellFormed()).toStartWith(line.slice(2))
       }),
-      { numRuns: 1000 },
+      { numRuns: tries(1000) },
     )
   })
 })

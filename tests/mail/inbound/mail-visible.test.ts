@@ -6,6 +6,7 @@ import { bounceAddress, replyAddress } from '../../../src/desk/messages/anchors'
 import { type Desk, type StartedDesk, startDesk } from '../../support/desk'
 import { createMessage } from '../../support/factories'
 import { deliver, drain, ledgerOf, rawMail, readTicket } from '../../support/mail'
+import { tries } from '../../support/sampled'
 
 const CONTACT = 'carla@customer.example'
 const DATE = 'Sat, 21 Nov 2026 10:00:00 +0000'
@@ -298,7 +299,7 @@ test('however mail of ours comes back, nothing is sent by itself, and each circl
       // Each change of text or id makes at most one message more, and what comes again none.
       expect((await bodiesOfAll()).length).toBeLessThanOrEqual(2 + path.length)
     }),
-    { numRuns: 6 },
+    { numRuns: tries(6) },
   )
 })
 

@@ -5,7 +5,7 @@ import path from 'node:path'
 import { rowsOf } from '../../../src/operate/convert/sql-dump'
 import { runCli } from '../../support/backups'
 import { type StartedDesk, startDesk } from '../../support/desk'
-import { commandSettings, importFolder, newFolder, readRows } from '../../support/imports'
+import { commandSettings, importHere, move, newFolder, readRows } from '../../support/imports'
 import { deliver, drain, rawMail } from '../../support/mail'
 import { FREESCOUT, FRESHDESK, OSTICKET, writeFiles, ZAMMAD, ZENDESK } from '../../support/old-desks'
 
@@ -29,9 +29,9 @@ async function convert(name: string, files: Parameters<typeof writeFiles>[1], ..
   const folder = path.join(newFolder(), 'out')
   folders.push(source, folder)
   writeFiles(source, files)
-  const ended = await runCli(['convert', name, source, folder, ...options], {})
-  expect(ended).toMatchObject({ code: 0, stderr: '' })
-  return { folder, told: JSON.parse(ended.stdout) }
+  const { code, told } = await move(['convert', name, source, folder, ...options], env)
+  expect(code).toBe(0)
+  return { folder, told }
 }
 
 const AT = '2020-02-03T04:05:06Z'
@@ -56,7 +56,7 @@ test('Zendesk: statuses, tags, notes, and authors who are gone', async () => {
   ])
   expect(messages[0].attachments).toMatchObject([{ url: 'files/7', filename: 'fire.txt' }])
   expect(fs.readFileSync(path.join(folder, 'files/7'), 'utf8')).toBe('fire')
-  expect((await importFolder(folder, desk.id, env)).code).toBe(0)
+  expect((await importHere(folder, desk.id, env)).code).toBe(0)
 })
 
 test('Freshdesk: own statuses, private notes, times, and several addresses', async () => {
@@ -74,7 +74,7 @@ test('Freshdesk: own statuses, private notes, times, and several addresses', asy
     { duration_minutes: 90, user_id: 'freshdesk:11', billable: true },
   ])
   expect(readRows(folder, 'participants')).toMatchObject([{ email: 'bo@x.example' }])
-  expect((await importFolder(folder, desk.id, env)).code).toBe(0)
+  expect((await importHere(folder, desk.id, env)).code).toBe(0)
 })
 
 test('FreeScout: drafts, spam and events are left out, and a reply to its mail finds the ticket', async () => {
@@ -96,7 +96,7 @@ test('FreeScout: drafts, spam and events are left out, and a reply to its mail f
     references: ['first@umbrella.example', 'other@x.example'],
   })
   const own = await desk.createDesk()
-  expect((await importFolder(folder, own.id, env)).code).toBe(0)
+  expect((await importHere(folder, own.id, env)).code).toBe(0)
   const raw = rawMail({
     ...{ From: 'c@home.example', To: own.address, Subject: 'Thanks', 'In-Reply-To': '<answer@old.example>' },
     'Message-ID': '<reply@home.example>',
@@ -124,7 +124,7 @@ test('osTicket: files in pieces, times of a zone, and 0 for nobody', async () =>
   })
   expect(answer).toMatchObject({ body: 'Water < fire', direction: 'outbound' })
   expect([...fs.readFileSync(path.join(folder, 'files/7'))]).toEqual([0xff, 0, 0x27, 0x0a, 0x80, 0x41, 0x42, 0x43])
-  expect((await importFolder(folder, desk.id, env)).code).toBe(0)
+  expect((await importHere(folder, desk.id, env)).code).toBe(0)
 })
 
 test('Zammad: types of states, user 1 for nobody, merged tickets, time and files of the database', async () => {
@@ -144,7 +144,7 @@ test('Zammad: types of states, user 1 for nobody, merged tickets, time and files
   })
   expect(note.is_internal).toBe(true)
   expect(readRows(folder, 'time_entries')).toMatchObject([{ duration_minutes: 15, user_id: 'zammad:11' }])
-  expect((await importFolder(folder, desk.id, env)).code).toBe(0)
+  expect((await importHere(folder, desk.id, env)).code).toBe(0)
 })
 
 test('groups of Zendesk and Zammad become teams with their agents, those of one name one', async () => {
@@ -188,7 +188,7 @@ test('groups of Zendesk and Zammad become teams with their agents, those of one 
   ])
   expect(readRows(zammad.folder, 'tickets')).toMatchObject([{ code: '20001', team: 'zammad:2' }])
   const organization = await desk.createDesk()
-  for (const { folder } of [zendesk, zammad]) expect((await importFolder(folder, organization.id, env)).code).toBe(0)
+  for (const { folder } of [zendesk, zammad]) expect((await importHere(folder, organization.id, env)).code).toBe(0)
   const { data } = (await organization.admin.get('/tickets?per_page=100')).body
   expect(data.filter(({ team }: { team: { name: string } | null }) => team).length).toBe(2)
 })
@@ -224,8 +224,9 @@ test('a wrong call says what is wrong, and leaves nothing', async () => {
     [['zammad', `${source}/no`, folder], 'there is no '],
     [['osticket', source, folder, '--time-zone', 'Mars'], '--time-zone must be a zone'],
   ] as const) {
-    const { code, stderr } = await runCli(['convert', ...args], {})
-    expect([said, code, stderr.includes(said)]).toEqual([said, 1, true])
+    await expect(move(['convert', ...args], env)).rejects.toThrow(said)
   }
+  const { code, stderr } = await runCli(['convert', 'zendesk', source, folder], {})
+  expect([code, stderr]).toEqual([1, expect.stringContaining('has no file that ends in .json')])
   expect(fs.existsSync(folder)).toBe(false)
 })

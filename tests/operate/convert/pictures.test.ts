@@ -3,9 +3,8 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fs from 'node:fs'
 import path from 'node:path'
 import { api, createOrganization } from '../../support/api'
-import { runCli } from '../../support/backups'
 import { type StartedDesk, startDesk } from '../../support/desk'
-import { commandSettings, importFolder, newFolder } from '../../support/imports'
+import { commandSettings, importHere, move, newFolder } from '../../support/imports'
 import { writeFiles } from '../../support/old-desks'
 
 const PNG = Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex')
@@ -100,8 +99,8 @@ test.each<[string, Desk, string]>([
   const { admin, id } = await createOrganization()
   const [source, folder] = [path.join(base, `${name}-source`), path.join(base, name)]
   writeFiles(source, files(address))
-  expect(await runCli(['convert', name, source, folder], {})).toMatchObject({ code: 0, stderr: '' })
-  expect((await importFolder(folder, id, env)).code).toBe(0)
+  expect(await move(['convert', name, source, folder], env)).toMatchObject({ code: 0 })
+  expect((await importHere(folder, id, env)).code).toBe(0)
   const [ticket] = (await admin.get('/tickets')).body.data
   const messages = (await admin.get(`/tickets/${ticket.id}/messages`)).body.data
   const [, src = ''] = /<img src="([^"]*)"/.exec(messages.at(-1).body_html) ?? []
@@ -116,6 +115,6 @@ test.each<[string, Desk]>([
 ])('of %s that are no file of it stay what they are', async (name, files) => {
   const [source, folder] = [path.join(base, `${name}-other`), path.join(base, `${name}-others`)]
   writeFiles(source, files('https://elsewhere.example/storage/attachment/%zz/b.png?id=9'))
-  expect(await runCli(['convert', name, source, folder], {})).toMatchObject({ code: 0, stderr: '' })
+  expect(await move(['convert', name, source, folder], env)).toMatchObject({ code: 0 })
   expect(fs.readFileSync(path.join(folder, 'messages.jsonl'), 'utf8')).toContain('elsewhere.example')
 })

@@ -3,10 +3,9 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fs from 'node:fs'
 import path from 'node:path'
 import { api, createOrganization } from '../../support/api'
-import { runCli } from '../../support/backups'
 import { type StartedDesk, startDesk } from '../../support/desk'
 import { createMessage, createTicket, formOf } from '../../support/factories'
-import { commandSettings, importFolder, newFolder, readRows, writeRows } from '../../support/imports'
+import { commandSettings, importHere, move, newFolder, readRows, writeRows } from '../../support/imports'
 
 const PNG = Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex')
 
@@ -30,13 +29,13 @@ test('a picture of another message is a path in an export, and a reference again
   const image = (await desk.agent.post('/attachments', file)).body.data
   await createMessage(desk.agent, id, { body: 'See', attachment_ids: [image.id] })
   await createMessage(desk.agent, id, { body: `<p>a<img src="cid:${image.id}"></p>` })
-  expect((await runCli(['export', '--organization', desk.id, folder], env)).code).toBe(0)
+  expect((await move(['export', '--organization', desk.id, folder], env)).code).toBe(0)
   const shown = readRows(folder, 'messages')[1]
   expect(shown.body_html).toContain(`src="files/attachments/${image.id}"`)
   expect(JSON.stringify(shown)).not.toContain('signature=')
 
   const target = await createOrganization()
-  const first = await importFolder(folder, target.id, env)
+  const first = await importHere(folder, target.id, env)
   expect(first.numbers.messages).toMatchObject({ created: 2, failed: 0 })
   const read = async () => {
     const [{ id }] = (await target.admin.get('/tickets')).body.data
@@ -51,7 +50,7 @@ test('a picture of another message is a path in an export, and a reference again
 
   const rows = readRows(folder, 'messages')
   writeRows(folder, { messages: [rows[0], { ...rows[1], cc: ['kim@customer.example'] }] })
-  const again = await importFolder(folder, target.id, env)
+  const again = await importHere(folder, target.id, env)
   expect(again.numbers.messages).toMatchObject({ updated: 1, unchanged: 1, conflicts: 0, failed: 0 })
   const [, changed] = await read()
   expect([changed.body, changed.cc]).toEqual([showing.body, ['kim@customer.example']])
@@ -74,7 +73,7 @@ test('pictures that a text holds itself become files of its message, once', asyn
   ]
   const tickets = [{ external_id: 't', subject: 'Fire', contact_id: null, description: `<p>It burns ${image}</p>` }]
   writeRows(into, { tickets, messages })
-  const brought = await importFolder(into, id, env)
+  const brought = await importHere(into, id, env)
   expect(brought.numbers).toMatchObject({ tickets: { created: 1, failed: 0 }, messages: { created: 3, failed: 0 } })
   const read = async () => {
     const [{ id }] = (await admin.get('/tickets')).body.data
@@ -99,7 +98,7 @@ test('pictures that a text holds itself become files of its message, once', asyn
   const other = Buffer.from('another picture').toString('base64')
   const body = `<p>c${image}<img src="data:image/gif;base64,${other}"></p>`
   writeRows(into, { tickets, messages: [{ ...team, body }, ...messages.slice(1)] })
-  const again = await importFolder(into, id, env)
+  const again = await importHere(into, id, env)
   expect(again.numbers.messages).toMatchObject({ updated: 1, unchanged: 2, conflicts: 0, failed: 0 })
   const changed = ((await read()) as typeof named).find(({ body }) => body.startsWith('<p>c'))!
   expect(changed.attachments.map(({ id }) => id).slice(0, 2)).toEqual(first.attachments.map(({ id }) => id))

@@ -3,10 +3,17 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fs from 'node:fs'
 import path from 'node:path'
 import { type Client, createOrganization } from '../../support/api'
-import { runCli } from '../../support/backups'
 import { type StartedDesk, startDesk } from '../../support/desk'
 import { createContact, createMessage, createTicket, formOf, uploadFile } from '../../support/factories'
-import { commandSettings, importFolder, newFolder, readRows, readWithoutIds, writeRows } from '../../support/imports'
+import {
+  commandSettings,
+  importHere,
+  move,
+  newFolder,
+  readRows,
+  readWithoutIds,
+  writeRows,
+} from '../../support/imports'
 import { readTicket } from '../../support/mail'
 
 const PNG = Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex')
@@ -59,13 +66,13 @@ test('what is quoted is erased with its person where an export is imported, and 
   await forward(source.agent, 'Harmless')
   const [first, second] = [path.join(folder, 'first'), path.join(folder, 'second')]
   await source.scope.sql`update tickets set mailbox_id = null where organization_id = ${source.id}`
-  expect((await runCli(['export', '--organization', source.id, first], env)).code).toBe(0)
+  expect((await move(['export', '--organization', source.id, first], env)).code).toBe(0)
   expect(quoting(first)).toHaveLength(6)
 
   const target = await createOrganization()
-  const brought = await importFolder(first, target.id, env)
+  const brought = await importHere(first, target.id, env)
   expect([brought.code, brought.numbers.messages]).toMatchObject([0, { failed: 0 }])
-  expect((await runCli(['export', '--organization', target.id, second], env)).code).toBe(0)
+  expect((await move(['export', '--organization', target.id, second], env)).code).toBe(0)
   const quotesOf = (folder: string) =>
     readWithoutIds(folder, KINDS).messages!.map(({ body, quotes }) => ({ body, quotes }))
   expect(quotesOf(second)).toEqual(quotesOf(first))
@@ -73,12 +80,12 @@ test('what is quoted is erased with its person where an export is imported, and 
   // Changed lines keep what they quote.
   const rows = readRows(first, 'messages').map((row) => (row.quotes ? { ...row, cc: ['kim@customer.example'] } : row))
   writeRows(first, { messages: rows })
-  expect((await importFolder(first, target.id, env)).numbers.messages).toMatchObject({ updated: 6, conflicts: 0 })
+  expect((await importHere(first, target.id, env)).numbers.messages).toMatchObject({ updated: 6, conflicts: 0 })
 
   const { data } = (await target.admin.get(`/contacts?search=${person.email}`)).body
   expect((await target.admin.post(`/contacts/${data[0].id}/erase`)).status).toBe(200)
   const third = path.join(folder, 'third')
-  expect((await runCli(['export', '--organization', target.id, third], env)).code).toBe(0)
+  expect((await move(['export', '--organization', target.id, third], env)).code).toBe(0)
   const left = readRows(third, 'messages').map(({ body, body_html }) => ({ body, body_html }))
   expect(JSON.stringify(left)).not.toContain('Zebra')
   expect(left.filter(({ body }) => body.startsWith('Own & words')).map(({ body }) => body)).toEqual([
@@ -104,6 +111,6 @@ test.each([
   const into = newFolder()
   const message = { external_id: 'm:1', ticket_id: 't', direction: 'outbound', body: 'Own words', quotes }
   writeRows(into, { tickets: [{ external_id: 't', subject: 'Fire', contact_id: null }], messages: [message] })
-  expect((await importFolder(into, id, env)).numbers.messages).toMatchObject({ created: 0, failed: 1 })
+  expect((await importHere(into, id, env)).numbers.messages).toMatchObject({ created: 0, failed: 1 })
   fs.rmSync(into, { recursive: true })
 })
