@@ -751,6 +751,7 @@ CREATE INDEX messages_mailbox ON messages USING btree (organization_id, mailbox_
 CREATE INDEX messages_outbound ON messages USING btree (organization_id, id, ticket_id) WHERE (email_status <> 'none'::text);
 CREATE INDEX messages_ticket ON messages USING btree (organization_id, ticket_id, id);
 CREATE INDEX messages_undelivered ON messages USING btree (organization_id, email_status, id) WHERE (email_status = ANY (ARRAY['queued'::text, 'failed'::text, 'bounced'::text]));
+CREATE TRIGGER messages_facts AFTER INSERT ON messages FOR EACH ROW WHEN (((new.direction = 'outbound'::text) AND (NOT new.auto_reply))) EXECUTE FUNCTION message_facts();
 CREATE TRIGGER messages_go AFTER DELETE ON messages FOR EACH ROW EXECUTE FUNCTION uncount_ticket();
 CREATE TRIGGER messages_move AFTER UPDATE OF ticket_id ON messages FOR EACH ROW WHEN ((old.ticket_id IS DISTINCT FROM new.ticket_id)) EXECUTE FUNCTION uncount_ticket();
 CREATE TRIGGER messages_of_older_releases AFTER INSERT ON messages FOR EACH ROW WHEN ((new.format IS NULL)) EXECUTE FUNCTION uncount_ticket();
@@ -1123,6 +1124,34 @@ create table ticket_counts (
   constraint ticket_counts_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id)
 ) with (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000);
 
+create table ticket_fact_fills (
+  organization_id uuid not null,
+  before_id uuid not null,
+  constraint ticket_fact_fills_pkey PRIMARY KEY (organization_id),
+  constraint ticket_fact_fills_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id)
+);
+
+create table ticket_facts (
+  organization_id uuid not null,
+  at timestamp with time zone not null,
+  id bigint not null,
+  ticket_id uuid not null,
+  kind text not null,
+  seconds integer,
+  user_id uuid,
+  promise_id uuid,
+  hidden boolean not null,
+  assignee_id uuid,
+  team_id uuid,
+  mailbox_id uuid,
+  company_id uuid,
+  priority text not null,
+  label_ids uuid[] default '{}'::uuid[] not null,
+  constraint ticket_facts_organization_id_at_id_pk PRIMARY KEY (organization_id, at, id),
+  constraint ticket_facts_kind CHECK ((kind = ANY (ARRAY['created'::text, 'began'::text, 'replied'::text, 'resolved'::text, 'reopened'::text, 'kept'::text, 'breached'::text, 'good'::text, 'bad'::text])))
+) with (fillfactor=90, autovacuum_vacuum_insert_scale_factor=0.02);
+CREATE INDEX ticket_facts_ticket ON ticket_facts USING btree (organization_id, ticket_id);
+
 create table ticket_labels (
   organization_id uuid not null,
   ticket_id uuid not null,
@@ -1135,6 +1164,8 @@ CREATE INDEX ticket_labels_label ON ticket_labels USING btree (organization_id, 
 CREATE TRIGGER ticket_labels_come AFTER INSERT ON ticket_labels REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tally_labels();
 CREATE TRIGGER ticket_labels_facets_come AFTER INSERT ON ticket_labels REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION change_label_facets();
 CREATE TRIGGER ticket_labels_facets_go AFTER DELETE ON ticket_labels REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION change_label_facets();
+CREATE TRIGGER ticket_labels_facts_come AFTER INSERT ON ticket_labels REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION label_facts();
+CREATE TRIGGER ticket_labels_facts_go AFTER DELETE ON ticket_labels REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION label_facts();
 CREATE TRIGGER ticket_labels_go AFTER DELETE ON ticket_labels REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tally_labels();
 
 create table ticket_search (
@@ -1230,6 +1261,10 @@ CREATE TRIGGER tickets_change_tallies BEFORE UPDATE OF id, status, contact_id, c
 CREATE TRIGGER tickets_come AFTER INSERT ON tickets REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tally_tickets();
 CREATE TRIGGER tickets_company_of_time AFTER UPDATE OF company_id ON tickets FOR EACH ROW WHEN ((old.company_id IS DISTINCT FROM new.company_id)) EXECUTE FUNCTION pass_company_to_time();
 CREATE TRIGGER tickets_facets AFTER UPDATE OF status, priority, assignee_id, custom_words ON tickets FOR EACH ROW WHEN (((((old.status IS DISTINCT FROM new.status) OR (old.priority IS DISTINCT FROM new.priority)) OR (old.assignee_id IS DISTINCT FROM new.assignee_id)) OR (old.custom_words IS DISTINCT FROM new.custom_words))) EXECUTE FUNCTION change_ticket_facets();
+CREATE TRIGGER tickets_facts_come AFTER INSERT ON tickets FOR EACH ROW EXECUTE FUNCTION new_ticket_facts();
+CREATE TRIGGER tickets_facts_groups AFTER UPDATE OF assignee_id, team_id, mailbox_id, company_id, priority, deleted_at, merged_first_into_id ON tickets FOR EACH ROW WHEN ((((((((old.assignee_id IS DISTINCT FROM new.assignee_id) OR (old.team_id IS DISTINCT FROM new.team_id)) OR (old.mailbox_id IS DISTINCT FROM new.mailbox_id)) OR (old.company_id IS DISTINCT FROM new.company_id)) OR (old.priority IS DISTINCT FROM new.priority)) OR ((old.deleted_at IS NULL) IS DISTINCT FROM (new.deleted_at IS NULL))) OR ((old.merged_first_into_id IS NULL) IS DISTINCT FROM (new.merged_first_into_id IS NULL)))) EXECUTE FUNCTION group_facts();
+CREATE TRIGGER tickets_facts_rating AFTER UPDATE OF rating_score, rated_at ON tickets FOR EACH ROW WHEN (((old.rating_score IS DISTINCT FROM new.rating_score) OR (old.rated_at IS DISTINCT FROM new.rated_at))) EXECUTE FUNCTION rating_facts();
+CREATE TRIGGER tickets_facts_status AFTER UPDATE OF status ON tickets FOR EACH ROW WHEN ((((old.status = ANY (ARRAY['open'::text, 'pending'::text])) <> (new.status = ANY (ARRAY['open'::text, 'pending'::text]))) AND (old.merged_first_into_id IS NULL) AND (new.merged_first_into_id IS NULL))) EXECUTE FUNCTION status_facts();
 CREATE TRIGGER tickets_go AFTER DELETE ON tickets REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tally_tickets();
 CREATE TRIGGER tickets_go_unlabelled BEFORE DELETE ON tickets FOR EACH ROW WHEN ((old.deleted_at IS NULL)) EXECUTE FUNCTION unlabel_ticket();
 
@@ -1507,6 +1542,19 @@ BEGIN
 END $function$
 ;
 
+CREATE OR REPLACE FUNCTION group_facts()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+	UPDATE ticket_facts
+	SET assignee_id = new.assignee_id, team_id = new.team_id, mailbox_id = new.mailbox_id, company_id = new.company_id,
+		priority = new.priority, hidden = new.deleted_at IS NOT NULL OR new.merged_first_into_id IS NOT NULL
+	WHERE organization_id = new.organization_id AND ticket_id = new.id;
+	RETURN NULL;
+END $function$
+;
+
 CREATE OR REPLACE FUNCTION keep_primary_address()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1530,11 +1578,90 @@ BEGIN
 END $function$
 ;
 
+CREATE OR REPLACE FUNCTION label_facts()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+	c record;
+BEGIN
+	FOR c IN
+		SELECT organization_id, ticket_id, array_agg(label_id ORDER BY label_id) AS labels FROM changed GROUP BY 1, 2
+	LOOP
+		IF TG_OP = 'INSERT' THEN
+			UPDATE ticket_facts SET label_ids = label_ids || c.labels
+			WHERE organization_id = c.organization_id AND ticket_id = c.ticket_id;
+		ELSE
+			UPDATE ticket_facts SET label_ids = ARRAY(SELECT unnest(label_ids) EXCEPT SELECT unnest(c.labels))
+			WHERE organization_id = c.organization_id AND ticket_id = c.ticket_id;
+		END IF;
+	END LOOP;
+	RETURN NULL;
+END $function$
+;
+
+CREATE OR REPLACE FUNCTION message_facts()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+	ticket ticket_facts;
+	is_first boolean;
+BEGIN
+	SELECT * INTO ticket FROM ticket_facts
+	WHERE organization_id = new.organization_id AND ticket_id = new.ticket_id AND kind = 'created';
+	-- A ticket of before the facts is filled later, with its replies.
+	IF NOT FOUND THEN RETURN NULL; END IF;
+	IF new.begins_ticket THEN
+		is_first := true;
+	ELSE
+		PERFORM FROM ticket_facts
+		WHERE organization_id = new.organization_id AND ticket_id = new.ticket_id AND kind IN ('began', 'replied')
+			AND seconds IS NOT NULL;
+		is_first := NOT FOUND AND new.created_at >= ticket.at;
+	END IF;
+	INSERT INTO ticket_facts (organization_id, at, ticket_id, kind, seconds, user_id, hidden,
+		assignee_id, team_id, mailbox_id, company_id, priority, label_ids)
+	VALUES (new.organization_id, new.created_at, new.ticket_id, CASE WHEN new.begins_ticket THEN 'began' ELSE 'replied' END,
+		CASE WHEN is_first THEN floor(date_part('epoch', new.created_at)) - floor(date_part('epoch', ticket.at)) END,
+		new.author_id, ticket.hidden, ticket.assignee_id, ticket.team_id, ticket.mailbox_id, ticket.company_id,
+		ticket.priority, ticket.label_ids);
+	RETURN NULL;
+END $function$
+;
+
 CREATE OR REPLACE FUNCTION never()
  RETURNS boolean
  LANGUAGE plpgsql
  STABLE PARALLEL SAFE COST 1
 AS $function$ BEGIN RETURN false; END $function$
+;
+
+CREATE OR REPLACE FUNCTION new_ticket_facts()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+	INSERT INTO ticket_facts (organization_id, at, ticket_id, kind, hidden,
+		assignee_id, team_id, mailbox_id, company_id, priority)
+	VALUES (new.organization_id, new.created_at, new.id, 'created', false,
+		new.assignee_id, new.team_id, new.mailbox_id, new.company_id, new.priority);
+	IF new.status IN ('resolved', 'closed') THEN
+		-- An import knows no better time than that of the last change.
+		INSERT INTO ticket_facts (organization_id, at, ticket_id, kind, seconds, hidden,
+			assignee_id, team_id, mailbox_id, company_id, priority)
+		VALUES (new.organization_id, greatest(new.updated_at, new.created_at), new.id, 'resolved',
+			floor(date_part('epoch', greatest(new.updated_at, new.created_at))) - floor(date_part('epoch', new.created_at)),
+			false, new.assignee_id, new.team_id, new.mailbox_id, new.company_id, new.priority);
+	END IF;
+	IF new.rated_at IS NOT NULL THEN
+		INSERT INTO ticket_facts (organization_id, at, ticket_id, kind, hidden,
+			assignee_id, team_id, mailbox_id, company_id, priority)
+		VALUES (new.organization_id, new.rated_at, new.id, new.rating_score, false,
+			new.assignee_id, new.team_id, new.mailbox_id, new.company_id, new.priority);
+	END IF;
+	RETURN NULL;
+END $function$
 ;
 
 CREATE OR REPLACE FUNCTION pass_company_to_time()
@@ -1625,6 +1752,26 @@ BEGIN
 END $function$
 ;
 
+CREATE OR REPLACE FUNCTION rating_facts()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+	ticket ticket_facts;
+BEGIN
+	DELETE FROM ticket_facts
+	WHERE organization_id = new.organization_id AND ticket_id = new.id AND kind IN ('good', 'bad');
+	SELECT * INTO ticket FROM ticket_facts
+	WHERE organization_id = new.organization_id AND ticket_id = new.id AND kind = 'created';
+	IF NOT FOUND OR new.rated_at IS NULL THEN RETURN NULL; END IF;
+	INSERT INTO ticket_facts (organization_id, at, ticket_id, kind, hidden,
+		assignee_id, team_id, mailbox_id, company_id, priority, label_ids)
+	VALUES (new.organization_id, new.rated_at, new.id, new.rating_score, ticket.hidden, new.assignee_id, new.team_id,
+		new.mailbox_id, new.company_id, new.priority, ticket.label_ids);
+	RETURN NULL;
+END $function$
+;
+
 CREATE OR REPLACE FUNCTION refuse_taken_address()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1654,6 +1801,28 @@ BEGIN
 		SELECT company_id FROM tickets WHERE organization_id = new.organization_id AND id = new.ticket_id FOR SHARE
 	);
 	RETURN new;
+END $function$
+;
+
+CREATE OR REPLACE FUNCTION status_facts()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+	ticket ticket_facts;
+	is_over boolean := new.status IN ('resolved', 'closed');
+	changed_at timestamptz := greatest(new.updated_at, new.created_at);
+BEGIN
+	SELECT * INTO ticket FROM ticket_facts
+	WHERE organization_id = new.organization_id AND ticket_id = new.id AND kind = 'created';
+	-- A ticket of before the facts is filled later, by its timeline.
+	IF NOT FOUND THEN RETURN NULL; END IF;
+	INSERT INTO ticket_facts (organization_id, at, ticket_id, kind, seconds, hidden,
+		assignee_id, team_id, mailbox_id, company_id, priority, label_ids)
+	VALUES (new.organization_id, changed_at, new.id, CASE WHEN is_over THEN 'resolved' ELSE 'reopened' END,
+		CASE WHEN is_over THEN floor(date_part('epoch', changed_at)) - floor(date_part('epoch', new.created_at)) END,
+		ticket.hidden, new.assignee_id, new.team_id, new.mailbox_id, new.company_id, new.priority, ticket.label_ids);
+	RETURN NULL;
 END $function$
 ;
 

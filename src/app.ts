@@ -38,6 +38,7 @@ import { openingRoutes } from './desk/opening/routes'
 import { participantRoutes } from './desk/participants/routes'
 import { contactTokenRoutes, portalRoutes } from './desk/portal/routes'
 import { readMarkRoutes } from './desk/read-marks/routes'
+import { reportRoutes } from './desk/reports/routes'
 import { retentionRoutes } from './desk/retention/routes'
 import { scheduleRoutes } from './desk/schedules/routes'
 import { slaPolicyRoutes } from './desk/sla-policies/routes'
@@ -81,7 +82,26 @@ import { userRoutes } from './people/users/routes'
  * @throws Error with one line for the first route that declares too little (`http/request/declarations.ts`)
  */
 export function createApp(isReady: () => Promise<boolean>, stopping?: AbortSignal): AnyElysia {
-  const api = new Elysia({ prefix: '/api/v1', normalize: false })
+  const api = createApi()
+  const declarations: Declarations = new Map()
+  const documented = { models, events: EVENT_MODELS }
+  const app = new Elysia({ normalize: false })
+    .use(pipeline(handlersOf(api), declarations, stopping))
+    .use(healthRoutes(async () => !stopping?.aborted && (await isReady())))
+    .use(config.SWAGGER === 'on' ? documentationRoutes(documented) : (app: Elysia) => app)
+    .use(config.MCP === 'on' ? mcpRoutes(documented, declarations) : (app: Elysia) => app)
+    .use(guideRoutes)
+    .use(pageRoutes)
+    .use(consoleRoutes)
+    .use(api)
+  readDeclarations(app, declarations)
+  stopping?.addEventListener('abort', endStreams)
+  return app
+}
+
+/** Puts the sections of the interface together. */
+function createApi(): AnyElysia {
+  return new Elysia({ prefix: '/api/v1', normalize: false })
     .use(authRoutes)
     .use(secondFactorRoutes)
     .use(providerSignInRoutes)
@@ -122,21 +142,8 @@ export function createApp(isReady: () => Promise<boolean>, stopping?: AbortSigna
     .use(inboundRoutes)
     .use(apiKeyRoutes)
     .use(auditLogRoutes)
+    .use(reportRoutes)
     .use(statsRoutes)
     .use(contactTokenRoutes)
     .use(portalRoutes)
-  const declarations: Declarations = new Map()
-  const documented = { models, events: EVENT_MODELS }
-  const app = new Elysia({ normalize: false })
-    .use(pipeline(handlersOf(api), declarations, stopping))
-    .use(healthRoutes(async () => !stopping?.aborted && (await isReady())))
-    .use(config.SWAGGER === 'on' ? documentationRoutes(documented) : (app: Elysia) => app)
-    .use(config.MCP === 'on' ? mcpRoutes(documented, declarations) : (app: Elysia) => app)
-    .use(guideRoutes)
-    .use(pageRoutes)
-    .use(consoleRoutes)
-    .use(api)
-  readDeclarations(app, declarations)
-  stopping?.addEventListener('abort', endStreams)
-  return app
 }

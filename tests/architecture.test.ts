@@ -92,7 +92,7 @@ const NO_BUN = [
 
 /** Files that only compute: they import nothing of ours but each other and the word lists. */
 const PURE = new Set(
-  `base/errors base/secrets base/shapes/fold base/shapes/time base/shapes/ids base/address/domains base/address/email
+  `base/errors base/secrets base/shapes/fold base/shapes/time base/shapes/csv-text base/shapes/ids base/address/domains base/address/email
   base/address/characters base/html/body base/html/text base/html/backgrounds base/html/colors base/html/elements
   base/html/formats base/html/tag-names base/html/hidden base/html/style-sheet base/runtime/color-channels
   base/html/image-addresses base/html/long-mail base/html/styles base/html/work-limit base/html/view base/flow/gather

@@ -4,7 +4,7 @@ import { newId } from '../../src/base/db/columns'
 import { turns } from '../../src/base/flow/turns'
 import { type Client, createOrganization, type Organization, startApi, stopApi } from '../support/api'
 import { isForCustomers, manyCustomers } from '../support/customers'
-import { type Endpoint, pathWith, readEndpoints, type Schema, typesOf } from '../support/endpoints'
+import { type Endpoint, pathWith, readEndpoints, type Schema, typesOf, withParameters } from '../support/endpoints'
 import { type ChangedSettings, withSettings } from '../support/settings'
 import { createWorld, fingerprint, goodBody, goodRaw, type World } from '../support/world'
 
@@ -294,7 +294,12 @@ async function judgeOne(
   const content = request.body?.() ?? raw?.body ?? (body && JSON.stringify(goodBody(name, world)))
   const type: Record<string, string> = raw?.type ? { 'content-type': raw.type } : {}
   const client = isForCustomers(endpoint) ? customers : admin
-  const answer = await client.send(method, `${pathWith(path, world)}${request.query ?? ''}`, content, type)
+  const answer = await client.send(
+    method,
+    withParameters(pathWith(path, world), request.query?.slice(1) ?? ''),
+    content,
+    type,
+  )
   const about = [name, what, request.about.slice(0, 60), answer.status]
   expect([about, statuses]).toEqual([about, expect.arrayContaining([answer.status])])
   if (answer.status < 400) {

@@ -474,6 +474,14 @@ PATCH /tickets/:ticket_id / request / external_id <- external-ids: a changed ext
 PUT /companies/by-external-id/:external_id <- external-ids: PUT of a company by its external id > creates it, changes it, heeds If-Match, and refuses another id
 PUT /companies/by-external-id/:external_id / at once <- external-ids: PUT of a company by its external id > by 16 clients at once makes one company
 Mailbox / field / sending <- mailbox-faults: while a mailbox is at fault > a try that succeeds frees all at once, the oldest first
+GET /reports/tickets <- reports: in %s from %s to %s > the figures by %s are those of the history
+GET /reports/tickets / query / from, to, group_by, format <- reports: refused > %s
+GET /reports/tickets / 366 days <- reports: refused > 366 days and the first and last day that a calendar has are taken
+GET /reports/tickets / the same however asked <- reports: a day has the same figures in every report that has it
+GET /reports/tickets / format=csv <- reports: csv > has the rows of the list
+GET /reports/tickets / bom, delimiter, decimal <- reports: csv > has the form that is asked for
+GET /reports/tickets / keys with reports:read <- reports: refused > a key needs reports:read, and needs no more
+GET /reports/tickets / one organization <- reports: nothing of another organization is counted or named
 GET /stats / findings <- stats: what waits and what needs attention > names a failed webhook, what it holds, and a missing mailbox
 GET / / the console <- console-files: the page runs no script but its own file, and is in no frame of others
 GET / / CONSOLE=off <- console-files: CONSOLE=off leaves a page that points to the documentation

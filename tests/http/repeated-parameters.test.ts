@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { api, createOrganization, expectError, startApi, stopApi, stranger } from '../support/api'
 import { createCustomer, isForCustomers } from '../support/customers'
-import { pathWith, readEndpoints, type Schema, STREAM } from '../support/endpoints'
+import { pathWith, readEndpoints, type Schema, STREAM, withParameters } from '../support/endpoints'
 import { createTicket } from '../support/factories'
 import { createWorld, fingerprint, goodBody, goodRaw } from '../support/world'
 
@@ -29,7 +29,7 @@ async function everyRoute() {
       const raw = goodRaw(name)
       const body = raw?.body ?? (endpoint.body && goodBody(name, world))
       const headers: Record<string, string> = raw?.type ? { 'content-type': raw.type } : {}
-      return client.send(method, `${pathWith(path, ids)}?${query}`, body, headers)
+      return client.send(method, withParameters(pathWith(path, ids), query), body, headers)
     }
     return { name, parameters: Object.entries<Schema>(endpoint.query), send }
   })

@@ -117,7 +117,10 @@ test('a restore to a time gives the state of then, and numbers and the outbox do
     await expectHeldOutbox(restored, receiver, body.data.id, own)
     await untilCovered(DATA_DIR)
     const status = await runCli(['backup', 'status'], own)
-    expect([status.code, JSON.parse(status.stdout)]).toMatchObject([0, { faults: [], restorable_until: expect.any(String) }])
+    expect([status.code, JSON.parse(status.stdout)]).toMatchObject([
+      0,
+      { faults: [], restorable_until: expect.any(String) },
+    ])
     const { body: log } = await restored.call('GET', '/audit-log')
     expect(log.data.map(({ action }: { action: string }) => action)).toContain('operator.backup_restored')
   } finally {

@@ -68,9 +68,20 @@ function toEndpoint(full_path: string, method: string, operation: Operation): En
   }
 }
 
-/** The path with its ids. A name without an id stays as it is and names nothing. */
+/** Parameters without which a path is refused. */
+const NEEDED: Record<string, string> = { '/reports/tickets': 'from=2026-01-01&to=2026-01-31' }
+
+/**
+ * The path with its ids, and the parameters that it needs. A name without an id stays as it is and names nothing.
+ */
 export function pathWith(path: string, ids: Record<string, string>): string {
-  return path.replace(/{(\w+)}/g, (whole, name) => encodeURIComponent(ids[name] ?? whole))
+  const own = path.replace(/{(\w+)}/g, (whole, name) => encodeURIComponent(ids[name] ?? whole))
+  return NEEDED[path] ? `${own}?${NEEDED[path]}` : own
+}
+
+/** Adds parameters to a path, which may have some. */
+export function withParameters(path: string, query: string): string {
+  return query === '' ? path : `${path}${path.includes('?') ? '&' : '?'}${query}`
 }
 
 /** The types of JSON that a schema takes. */

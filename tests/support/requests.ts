@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { type Answer, type Client, createOrganization, type Organization, stranger } from './api'
 import { createProgram } from './api-keys'
 import { isForCustomers, manyCustomers } from './customers'
-import { type Endpoint, pathWith, type Schema, typesOf } from './endpoints'
+import { type Endpoint, pathWith, type Schema, typesOf, withParameters } from './endpoints'
 import { createWorld, goodBody, goodRaw, type World, type WorldId } from './world'
 
 /** A field of a request: the good value of `goodBody`, nothing, or this JSON. */
@@ -101,8 +101,7 @@ async function withNextCursor(
 }
 
 function withQuery(path: string, query: Record<string, string>): string {
-  const text = new URLSearchParams(query).toString()
-  return text ? `${path}?${text}` : path
+  return withParameters(path, new URLSearchParams(query).toString())
 }
 
 /** A new row takes the place of the one that may be deleted by now. */

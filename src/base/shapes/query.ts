@@ -43,6 +43,11 @@ export function queryValue<T>(
   return Type.Optional(decoded) as unknown as TOptional<TUnsafe<T>>
 }
 
+/** A parameter without which the request is refused. */
+export function required<T extends TSchema>(parameter: TOptional<T>): T {
+  return Type.Optional(parameter, false) as unknown as T
+}
+
 /** A whole number, as large as a JSON number holds exactly. */
 function queryInteger(min: number, options: FieldOptions = {}) {
   return queryValue(

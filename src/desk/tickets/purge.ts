@@ -19,6 +19,7 @@ const DEPENDENTS = [
   'read_marks',
   'ticket_labels',
   'ticket_search',
+  'ticket_facts',
 ] as const
 
 /**

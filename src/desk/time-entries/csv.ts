@@ -1,19 +1,19 @@
-/** Writes time entries as CSV (RFC 4180). Pure. */
-import { type CastingContext, stringify } from 'csv-stringify/sync'
-import type { CsvForm } from './model'
+/** The cells of time entries as CSV. Pure. */
+import { type CsvColumn, type CsvForm, csvRows, decimalCell } from '../../base/shapes/csv-text'
 
-const COLUMNS = [
-  'Date',
-  'Ticket Code',
-  'Ticket Subject',
-  'Company',
-  'User',
-  'Duration',
-  'Description',
-  'Billable',
-  'Rate',
-  'Amount',
-  'Currency',
+/** The columns, and which have what people wrote. */
+export const COLUMNS: CsvColumn[] = [
+  { name: 'Date' },
+  { name: 'Ticket Code' },
+  { name: 'Ticket Subject', written: true },
+  { name: 'Company', written: true },
+  { name: 'User', written: true },
+  { name: 'Duration' },
+  { name: 'Description', written: true },
+  { name: 'Billable' },
+  { name: 'Rate' },
+  { name: 'Amount' },
+  { name: 'Currency' },
 ]
 
 /** `rate` and `amount` as decimal text with the places of the currency, a rate with 2 at least. */
@@ -31,19 +31,8 @@ export type CsvRow = {
   currency: string
 }
 
-/** The columns with what people wrote. */
-const WRITTEN = new Set(['Ticket Subject', 'Company', 'User', 'Description'])
-
-const DELIMITERS = { comma: ',', semicolon: ';', tab: '\t' }
-
-/** The first line of the file, with its end. */
-export function csvHeader({ bom, delimiter = 'comma' }: CsvForm): string {
-  return `${bom ? '\uFEFF' : ''}${COLUMNS.join(DELIMITERS[delimiter])}\r\n`
-}
-
 /** The rows as text of the file, each with its line end. */
-export function csvRows(rows: CsvRow[], { delimiter = 'comma', decimal = 'point' }: CsvForm): string {
-  const money = (amount: string | null) => (decimal === 'comma' ? amount?.replace('.', ',') : amount) ?? ''
+export function rowsOfEntries(rows: CsvRow[], form: CsvForm): string {
   const cells = rows.map((row) => [
     row.date,
     row.code,
@@ -53,25 +42,9 @@ export function csvRows(rows: CsvRow[], { delimiter = 'comma', decimal = 'point'
     String(row.duration_minutes),
     row.description ?? '',
     String(row.billable),
-    money(row.rate),
-    money(row.amount),
+    decimalCell(row.rate, form),
+    decimalCell(row.amount, form),
     row.currency,
   ])
-  return stringify(cells, { delimiter: DELIMITERS[delimiter], record_delimiter: '\r\n', cast: { string: cellOf } })
-}
-
-/**
- * Cells with what people wrote are always quoted, so that no program takes a sign in them for the end of the cell or
- * row. Without text a cell stays empty.
- */
-function cellOf(text: string, { index }: CastingContext) {
-  return { value: guard(text), quoted: text !== '' && WRITTEN.has(COLUMNS[index]!) }
-}
-
-/**
- * Makes text of a cell that a spreadsheet would run as a formula: = + - @, also in full width, and tab, CR and LF
- * before them (OWASP, CSV injection).
- */
-function guard(cell: string): string {
-  return /^[=+\-@\t\r\n＝＋－＠]/.test(cell) ? `'${cell}` : cell
+  return csvRows(COLUMNS, cells, form)
 }

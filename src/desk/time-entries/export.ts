@@ -11,9 +11,10 @@ import { tryLater } from '../../base/errors'
 import { turns } from '../../base/flow/turns'
 import { noteMade } from '../../base/process/collect'
 import { inTransaction, type Scope } from '../../base/scope'
+import { type CsvForm, csvHeader } from '../../base/shapes/csv-text'
 import { streamOf } from '../../http/request/stream'
-import { type CsvRow, csvHeader, csvRows } from './csv'
-import type { CsvForm, Period } from './model'
+import { COLUMNS, type CsvRow, rowsOfEntries } from './csv'
+import type { Period } from './model'
 import { amountOf, rateOf } from './price'
 import { matches } from './queries'
 
@@ -107,7 +108,7 @@ export function exportName({ date_from = 'all', date_to = 'all' }: Period): stri
 async function writeAll(scope: Scope, query: Period & CsvForm, spool: Spool, onBegin: () => void): Promise<void> {
   await declareCursor(scope, query)
   const encoder = new TextEncoder()
-  let text = csvHeader(query)
+  let text = csvHeader(COLUMNS, query)
   let unlooked_bytes = 0
   const write = async () => {
     const bytes = encoder.encode(text)
@@ -124,7 +125,7 @@ async function writeAll(scope: Scope, query: Period & CsvForm, spool: Spool, onB
   for (;;) {
     const rows = await scope.sql.unsafe<CsvRow[]>(`fetch ${ROWS_AT_ONCE} from time_entries_export`)
     if (rows.length === 0) break
-    text += csvRows([...rows], query)
+    text += rowsOfEntries([...rows], query)
     if (text.length >= WRITE_BYTES) await write()
   }
   await write()

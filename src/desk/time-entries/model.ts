@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Day, Instant, orNull, PageMeta, TicketCode, Uuid, unchecked } from '../../base/shapes/answers'
+import { CSV_FORM } from '../../base/shapes/csv-form'
 import { body, dayInput, flag, IdInput, minutesInput, nullable, optional, text } from '../../base/shapes/fields'
 import { rateInput } from '../../base/shapes/money'
 import { Paging, query, queryDay, queryFlag, queryId, queryWord } from '../../base/shapes/query'
@@ -123,12 +124,4 @@ export const SummaryItem = Type.Object({
 })
 export type SummaryItem = typeof SummaryItem.static
 
-/** The form of a CSV file: programs want the defaults, Excel its own. */
-const CsvForm = {
-  bom: queryFlag({ description: 'Whether the file begins with a byte order mark; default false' }),
-  delimiter: queryWord(['comma', 'semicolon', 'tab'], { description: 'Between cells; default comma' }),
-  decimal: queryWord(['point', 'comma'], { description: 'In money; default point' }),
-}
-export type CsvForm = { bom?: boolean; delimiter?: 'comma' | 'semicolon' | 'tab'; decimal?: 'point' | 'comma' }
-
-export const ExportQuery = query({ format: queryWord(['csv'], { description: 'Default csv' }), ...CsvForm, ...Period })
+export const ExportQuery = query({ format: queryWord(['csv'], { description: 'Default csv' }), ...CSV_FORM, ...Period })

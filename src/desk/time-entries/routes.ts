@@ -1,13 +1,14 @@
 import Elysia from 'elysia'
 import type { Scope } from '../../base/scope'
 import { list, NoContent, one } from '../../base/shapes/answers'
+import { csvHeaders } from '../../base/shapes/csv-form'
+import type { CsvForm } from '../../base/shapes/csv-text'
 import { path } from '../../base/shapes/fields'
 import { inOrganization } from '../../http/admission/authenticate'
 import { created, data, done, headOf } from '../../http/request/answer'
 import { deleteTimeEntry, logTime, requireMayChange, updateTimeEntry } from './commands'
 import { exportName, exportTimeEntries } from './export'
 import {
-  type CsvForm,
   ExportQuery,
   NewTimeEntry,
   type Period,
@@ -90,9 +91,6 @@ export const timeEntryRoutes = new Elysia({
   })
 
 async function exportResponse(scope: Scope, query: Period & CsvForm, method: string): Promise<Response> {
-  const headers = {
-    'content-type': 'text/csv; charset=utf-8',
-    'content-disposition': `attachment; filename="${exportName(query)}"`,
-  }
+  const headers = csvHeaders(exportName(query))
   return method === 'HEAD' ? headOf(headers) : new Response(await exportTimeEntries(scope, query), { headers })
 }

@@ -9,6 +9,7 @@ import { sweep } from '../../base/db/sweep'
 import type { Connection, Fragment } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
 import { asIds } from '../../base/shapes/ids'
+import { tellReplies } from '../facts/facts'
 
 /** The parts of a new message that count. */
 type NewMessage = {
@@ -145,7 +146,7 @@ export function counted(tenant: Tenant): Record<keyof Turn, Fragment> {
   return Object.fromEntries(read)
 }
 
-/** Computes the columns again for tickets that have lost or gained messages. */
+/** Computes the columns again for tickets that have lost or gained messages, and tells reports of the replies. */
 export async function recount(tenant: Tenant, ticket_ids: string[]): Promise<void> {
   const { sql, organization_id } = tenant
   const columns = computed(tenant)
@@ -154,6 +155,7 @@ export async function recount(tenant: Tenant, ticket_ids: string[]): Promise<voi
       waiting_message_id = ${columns.waiting_message_id}, message_count = ${columns.message_count},
       attachment_count = ${columns.attachment_count}
     where t.organization_id = ${organization_id} and t.id = any(${ticket_ids}::uuid[])`
+  await tellReplies(tenant, ticket_ids)
 }
 
 /**

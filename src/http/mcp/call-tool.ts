@@ -21,7 +21,7 @@ const MOST_BYTES = 4 * 1024 * 1024
 /** The result of a tool: the JSON of the API's answer. */
 type ToolResult = {
   content: { type: 'text'; text: string }[]
-  structuredContent: Record<string, unknown>
+  structuredContent?: Record<string, unknown>
   isError?: true
   _meta?: { etag: string }
 }
@@ -31,6 +31,7 @@ export async function callTool(tool: Tool, given: Arguments, outer: Request, han
   try {
     const response = await handle(requestOf(tool, given, outer))
     const text = (await boundedText(response)) || '{}'
+    if (response.headers.get('content-type')?.startsWith('text/csv')) return { content: [{ type: 'text', text }] }
     const etag = response.headers.get('etag')
     return { ...resultOf(text, response.ok), ...(etag && { _meta: { etag } }) }
   } catch (error) {

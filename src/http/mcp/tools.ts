@@ -84,7 +84,8 @@ function isOpen(declaration: Declaration): declaration is Tool['need'] {
 }
 
 function isOfJson({ requestBody, responses }: Operation): boolean {
-  const isJson = (content: Content = {}) => Object.keys(content).every((type) => type === 'application/json')
+  // One that answers with a file on demand answers with JSON else.
+  const isJson = (content: Content = {}) => 'application/json' in content || Object.keys(content).length === 0
   const successes = Object.entries(responses).filter(([status]) => status.startsWith('2'))
   return isJson(requestBody?.content) && successes.length > 0 && successes.every(([, { content }]) => isJson(content))
 }

@@ -103,10 +103,12 @@ function toOperation(operation: Operation, method: string, path: string, errors:
     if_match,
     is_for_providers,
     deprecation,
+    file,
     ...documented
   } = others
   const { summary = '', parameters = [], requestBody, responses = {} } = documented
   const replies = mapValues(responses, toReply)
+  if (file) replies['200'] = { ...replies['200'], content: { ...replies['200']?.content, [file]: {} } }
   const is_single = isSingle(replies['200'])
   const is_tagged = method === 'get' && is_single && isInOrganization(permission)
   const moreHeaders = (status: string): (keyof typeof ANSWER_HEADERS)[] => {

@@ -61,6 +61,8 @@ export type Declared = {
   is_for_providers?: true
   /** It only reads although it is no GET, and is bounded like one; `dry run`: when body or query asks for that. */
   reads?: true | 'dry run'
+  /** The media type of the file that it answers in place of JSON when a parameter asks for it. */
+  file?: 'text/csv'
   /** The days from which the route is deprecated, and from which it may be gone: at least 12 months later. */
   deprecation?: Deprecation
   /** Admits callers with a signed link instead of a token. @returns the organization that the link vouches for */

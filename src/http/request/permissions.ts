@@ -28,12 +28,14 @@ export type Permission =
   | `${(typeof RESOURCES)[number]}:${'read' | 'write'}`
   | 'audit_log:read'
   | 'retention:read'
+  | 'reports:read'
   | 'contact_tokens:write'
 
 export const PERMISSIONS: readonly Permission[] = [
   ...RESOURCES.flatMap((resource) => [`${resource}:read`, `${resource}:write`] as const),
   'audit_log:read',
   'retention:read',
+  'reports:read',
   'contact_tokens:write',
 ]
 
@@ -53,7 +55,7 @@ const AGENT: ReadonlySet<Permission | Standing> = new Set([
   ...(['contacts:read', 'contacts:write', 'companies:read', 'companies:write', 'labels:read', 'labels:write'] as const),
   ...(['time_entries:read', 'time_entries:write', 'webhooks:read', 'mailboxes:read'] as const),
   ...(['users:read', 'teams:read', 'organization:read', 'views:read', 'views:write'] as const),
-  ...(['schedules:read', 'sla_policies:read'] as const),
+  ...(['schedules:read', 'sla_policies:read', 'reports:read'] as const),
 ])
 
 type Role = (typeof ROLES)[number]

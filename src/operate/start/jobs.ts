@@ -16,6 +16,7 @@ import { forgetSecrets, purgeDeliveries, sweepDeliveries } from '../../delivery/
 import { removeUnusedUploads } from '../../desk/attachments/commands'
 import { removeStoredBytes } from '../../desk/attachments/removals'
 import { scanPending } from '../../desk/attachments/scan'
+import { fillFacts } from '../../desk/facts/fill'
 import { removeOldTokens } from '../../desk/portal/contact-tokens'
 import { applyRetention } from '../../desk/retention/apply'
 import { foldTallies } from '../../desk/tallies/tallies'
@@ -51,6 +52,7 @@ const JOBS: CronJob[] = [
   { name: 'fold tallies', pattern: '*/2 * * * * *', run: foldTallies },
   { name: 'fold time totals', pattern: '4-59/5 * * * * *', run: foldTimeTotals },
   { name: 'count messages', pattern: '*/10 * * * * *', run: countUncounted },
+  { name: 'fill facts', pattern: '6-59/10 * * * * *', run: fillFacts },
   { name: 'finish deeds', pattern: '2-59/5 * * * * *', run: finishDeeds },
   { name: 'sweep deliveries', pattern: '15 * * * * *', run: (c) => sweepDeliveries(c, config.DELIVERY_HOLD_DAYS) },
   { name: 'end waits for mailboxes', pattern: '35 * * * * *', run: endWaits },

@@ -23,7 +23,7 @@ export const TABLES = { tickets, ticket_labels, messages, time_entries, ticket_s
 
 export type Rows = { [Name in keyof typeof TABLES]: InferInsertModel<(typeof TABLES)[Name]>[] }
 
-const HOUR_MS = 3_600_000
+const MINUTE_MS = 60_000
 /** As the product limits its documents, which these tickets do not reach. */
 const MAX_DOCUMENT = 700_000
 const MAX_MESSAGES = 12
@@ -72,7 +72,7 @@ export async function addConversation(rows: Rows, random: Random, tenant: Tenant
     assignee_id: assignee?.id ?? null,
     custom,
     custom_words,
-    updated_at: new Date(created_ms + HOUR_MS).toISOString(),
+    updated_at: new Date(created_ms + 5 * paceOf(number)).toISOString(),
   })
   const labelled = rows.ticket_labels.length
   addLabels(rows, random, tenant, id)
@@ -105,6 +105,11 @@ function turnOf(messages: Rows['messages']) {
   }
 }
 
+/** The time between two messages of a ticket: 5 minutes to 8 hours. */
+function paceOf(number: number): number {
+  return (5 + ((number * 7919) % 475)) * MINUTE_MS
+}
+
 /** A field of few values, one of two values, and one of as many as there are tickets. */
 function customOf(number: number) {
   const tier = number % 50 === 0 ? 'gold' : number % 4 === 1 ? 'silver' : 'bronze'
@@ -127,7 +132,7 @@ function addMessages(rows: Rows, random: Random, ticket: Ticket): string[] {
   let count = 1
   while (count < MAX_MESSAGES && random.chance(0.6)) count++
   return Array.from({ length: count }, (_, place) => {
-    const id = random.idAt(created_ms + place * HOUR_MS)
+    const id = random.idAt(created_ms + place * paceOf(number))
     const is_inbound = place % 2 === 0
     const is_internal = !is_inbound && random.chance(0.3)
     let body = zipfText(random, 8 + random.below(36))

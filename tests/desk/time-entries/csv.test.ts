@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
-import { type CsvRow, csvHeader, csvRows } from '../../../src/desk/time-entries/csv'
+import { csvHeader } from '../../../src/base/shapes/csv-text'
+import { COLUMNS, type CsvRow, rowsOfEntries } from '../../../src/desk/time-entries/csv'
 
 const ROW: CsvRow = {
   date: '2026-01-31',
@@ -16,20 +17,20 @@ const ROW: CsvRow = {
 }
 
 test('the header names the columns in the order of the interface', () => {
-  expect(csvHeader({})).toBe(
+  expect(csvHeader(COLUMNS, {})).toBe(
     'Date,Ticket Code,Ticket Subject,Company,User,Duration,Description,Billable,Rate,Amount,Currency\r\n',
   )
 })
 
 test('a row ends with CRLF and has its cells in order', () => {
-  expect(csvRows([ROW, { ...ROW, billable: false }], {})).toBe(
+  expect(rowsOfEntries([ROW, { ...ROW, billable: false }], {})).toBe(
     '2026-01-31,TKT-1,"Printer on fire","Acme","Alan Agent",90,"Water",true,80.00,120.00,EUR\r\n' +
       '2026-01-31,TKT-1,"Printer on fire","Acme","Alan Agent",90,"Water",false,80.00,120.00,EUR\r\n',
   )
 })
 
 test('what is null is an empty cell', () => {
-  expect(csvRows([{ ...ROW, company: null, description: null, rate: null, amount: null }], {})).toBe(
+  expect(rowsOfEntries([{ ...ROW, company: null, description: null, rate: null, amount: null }], {})).toBe(
     '2026-01-31,TKT-1,"Printer on fire",,"Alan Agent",90,,true,,,EUR\r\n',
   )
 })
@@ -59,25 +60,25 @@ test.each([
   ['a=1', '"a=1"'],
   ["'=1", '"\'=1"'],
 ])('the text %j is the cell %j', (text, cell) => {
-  expect(csvRows([{ ...ROW, description: text }], {}).split('90,')[1]).toBe(`${cell},true,80.00,120.00,EUR\r\n`)
+  expect(rowsOfEntries([{ ...ROW, description: text }], {}).split('90,')[1]).toBe(`${cell},true,80.00,120.00,EUR\r\n`)
 })
 
 test('cells are separated, and money is written, as the query says', () => {
   const form = { bom: true, delimiter: 'semicolon', decimal: 'comma' } as const
-  expect(csvHeader(form)).toBe(
+  expect(csvHeader(COLUMNS, form)).toBe(
     '\uFEFFDate;Ticket Code;Ticket Subject;Company;User;Duration;Description;Billable;Rate;Amount;Currency\r\n',
   )
   const row = { ...ROW, description: 'a,b;c' }
-  expect(csvRows([row], form)).toBe(
+  expect(rowsOfEntries([row], form)).toBe(
     '2026-01-31;TKT-1;"Printer on fire";"Acme";"Alan Agent";90;"a,b;c";true;80,00;120,00;EUR\r\n',
   )
-  expect(csvRows([row], { delimiter: 'tab' })).toBe(
+  expect(rowsOfEntries([row], { delimiter: 'tab' })).toBe(
     '2026-01-31\tTKT-1\t"Printer on fire"\t"Acme"\t"Alan Agent"\t90\t"a,b;c"\ttrue\t80.00\t120.00\tEUR\r\n',
   )
-  expect(csvRows([ROW], { decimal: 'comma' })).toEndWith('true,"80,00","120,00",EUR\r\n')
+  expect(rowsOfEntries([ROW], { decimal: 'comma' })).toEndWith('true,"80,00","120,00",EUR\r\n')
 })
 
 test('every text cell is guarded', () => {
   const row = { ...ROW, subject: '=a', company: '+b', user: '@c', description: '-d' }
-  expect(csvRows([row], {})).toBe(`2026-01-31,TKT-1,"'=a","'+b","'@c",90,"'-d",true,80.00,120.00,EUR\r\n`)
+  expect(rowsOfEntries([row], {})).toBe(`2026-01-31,TKT-1,"'=a","'+b","'@c",90,"'-d",true,80.00,120.00,EUR\r\n`)
 })

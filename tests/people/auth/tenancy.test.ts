@@ -9,7 +9,7 @@ import {
   stopApi,
 } from '../../support/api'
 import { isForCustomers } from '../../support/customers'
-import { type Endpoint, pathWith, readEndpoints, STREAM } from '../../support/endpoints'
+import { type Endpoint, pathWith, readEndpoints, STREAM, withParameters } from '../../support/endpoints'
 import { createTicket } from '../../support/factories'
 import { createWorld, fingerprint, goodBody, goodRaw, type World, type WorldId } from '../../support/world'
 
@@ -221,7 +221,7 @@ describe('every route', () => {
           const raw = goodRaw(endpoint.name)
           const answer = await own.admin.send(
             endpoint.method,
-            `${pathWith(endpoint.path, mine)}?${field}=${id}`,
+            withParameters(pathWith(endpoint.path, mine), `${field}=${id}`),
             raw?.body,
             raw?.type ? { 'content-type': raw.type } : {},
           )

@@ -1,9 +1,10 @@
 /** Tables of counts, and of their changes that are not summed up yet. */
-import { bigint, check, integer, primaryKey, text, unique, uuid } from 'drizzle-orm/pg-core'
+import { sql } from 'drizzle-orm'
+import { bigint, boolean, check, index, integer, primaryKey, text, unique, uuid } from 'drizzle-orm/pg-core'
 import { instant } from '../columns'
 import { organizations } from './organization-tables'
 import { distributedTable, figure, isOneOf, tallied } from './table-parts'
-import { TALLY_KINDS, TICKET_PRIORITIES, TICKET_STATUSES } from './word-lists'
+import { FACT_KINDS, TALLY_KINDS, TICKET_PRIORITIES, TICKET_STATUSES } from './word-lists'
 
 /**
  * Number of tickets of each kind, without deleted ones. The changes below are to be added (`desk/tickets/counts.ts`).
@@ -88,3 +89,44 @@ export const tally_changes = distributedTable(
   },
   (table) => [primaryKey({ columns: [table.organization_id, table.kind, table.key, table.id] })],
 )
+
+/**
+ * Events of tickets, as reports count them (`desk/facts`). Triggers add a row for each, and keep in all rows of a
+ * ticket the groups that it is in now: a report reads the rows of its days, and nothing else.
+ */
+export const ticket_facts = distributedTable(
+  'ticket_facts',
+  {
+    organization_id: uuid().notNull(),
+    at: instant().notNull(),
+    id: bigint({ mode: 'number' }).notNull().generatedAlwaysAsIdentity(),
+    ticket_id: uuid().notNull(),
+    kind: text({ enum: FACT_KINDS }).notNull(),
+    /** Whole seconds since the ticket came: until the first reply and until each resolving. */
+    seconds: integer(),
+    /** The member who replied. */
+    user_id: uuid(),
+    promise_id: uuid(),
+    /** The ticket is deleted or merged: its rows do not count. */
+    hidden: boolean().notNull(),
+    assignee_id: uuid(),
+    team_id: uuid(),
+    mailbox_id: uuid(),
+    company_id: uuid(),
+    priority: text({ enum: TICKET_PRIORITIES }).notNull(),
+    label_ids: uuid().array().notNull().default(sql`'{}'`),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.at, table.id] }),
+    index('ticket_facts_ticket').on(table.organization_id, table.ticket_id),
+    check('ticket_facts_kind', isOneOf(table.kind, FACT_KINDS)),
+  ],
+)
+
+/** Organizations with tickets of before the facts. Those whose ids come before this one have none yet. */
+export const ticket_fact_fills = distributedTable('ticket_fact_fills', {
+  organization_id: uuid()
+    .primaryKey()
+    .references(() => organizations.id),
+  before_id: uuid().notNull(),
+})

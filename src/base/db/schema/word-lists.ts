@@ -28,6 +28,14 @@ export const TALLY_KINDS = [
   'tickets_of_day',
   'contacts_of_company',
 ] as const
+/**
+ * Events of tickets, as reports count them. One that the team began has no first reply. Promises are kept or
+ * breached; the last two are ratings.
+ */
+export const FACT_KINDS = [
+  ...(['created', 'began', 'replied', 'resolved', 'reopened', 'kept', 'breached'] as const),
+  ...RATING_SCORES,
+] as const
 export const MESSAGE_DIRECTIONS = ['inbound', 'outbound'] as const
 /** Forms of a text: as typed, or HTML. */
 export const TEXT_FORMATS = ['text', 'html'] as const satisfies readonly Format[]

@@ -1,0 +1,161 @@
+/** Reads reports from the facts (`desk/facts`). */
+import type { Fragment, Sql } from '../../base/db/transact'
+import type { Scope } from '../../base/scope'
+import { readNames } from './group-names'
+import type { Group, ReportQuery, ReportRow } from './model'
+import { emptyRow, type Figures, isEmpty, rowOf } from './report-figures'
+import { readSpans, requireDays, type Span } from './spans'
+
+/** A group of facts: how many of a kind, and median and 90th percentile of their seconds. */
+type Counted = { part: Part; key: string | null; kind: string | null; n: number; seconds: [number, number] | null }
+
+/**
+ * - counted: the facts of the report;
+ * - sent: replies by their sender;
+ * - later: how many more tickets are open because of what came after the report;
+ * - open: tickets that are open now.
+ */
+type Part = 'counted' | 'sent' | 'later' | 'open'
+
+/** Reads the rows of a report: all days, weeks and priorities, of the other groups those in which something was. */
+export async function reportTickets(scope: Scope, query: ReportQuery): Promise<ReportRow[]> {
+  requireDays(query)
+  const { group_by = 'day' } = query
+  const spans = await readSpans(scope, query, group_by === 'week' ? 'week' : 'day')
+  if (group_by === 'day' || group_by === 'week') return rowsOfSpans(await readBySpan(scope, spans), spans, group_by)
+  const whole = { key: '', begins: spans[0]!.begins, ends: spans.at(-1)!.ends }
+  return rowsOfGroups(scope, await readByGroup(scope, whole, group_by), group_by)
+}
+
+function rowsOfSpans(counted: Counted[], spans: Span[], group_by: 'day' | 'week'): ReportRow[] {
+  const figures = spans.map(() => emptyRow())
+  for (const one of counted) if (one.part === 'counted') add(figures[Number(one.key)]!, one)
+  let backlog = numberOf(counted, 'open') - numberOf(counted, 'later')
+  for (const row of figures.toReversed()) {
+    row.backlog = backlog
+    backlog -= row.created + row.reopened - row.resolved
+  }
+  return spans.map(({ key }, place) => ({ [group_by]: key, ...rowOf(figures[place]!) }))
+}
+
+function numberOf(counted: Counted[], part: Part): number {
+  return counted.reduce((sum, one) => (one.part === part ? sum + one.n : sum), 0)
+}
+
+async function rowsOfGroups(scope: Scope, counted: Counted[], group_by: GroupOfTickets): Promise<ReportRow[]> {
+  const groups = new Map<string | null, Figures>()
+  for (const one of counted) {
+    const row = groups.get(one.key) ?? emptyRow()
+    groups.set(one.key, row)
+    add(row, one)
+  }
+  const named = await readNames(scope, group_by, [...groups.keys()])
+  return named.flatMap(({ key, name }) => {
+    const figures = groups.get(key) ?? emptyRow()
+    return isEmpty(figures) && group_by !== 'priority' ? [] : [{ [group_by]: name, ...rowOf(figures) }]
+  })
+}
+
+/** Adds what was counted to the figures of its group. */
+function add(row: Figures, { part, kind, n, seconds }: Counted): void {
+  if (part === 'open') row.backlog += n
+  else if (part === 'later') row.backlog -= n
+  else if (part === 'sent') row.replies += n
+  else if (kind === 'replied') {
+    row.replies += n
+    row.first_reply_seconds = seconds
+  } else if (kind === 'resolved') {
+    row.resolved += n
+    row.resolve_seconds = seconds
+  } else if (kind !== 'began') row[kind as 'created' | 'reopened' | 'kept' | 'breached' | 'good' | 'bad'] += n
+}
+
+type GroupOfTickets = Exclude<Group, 'day' | 'week'>
+
+/** SQL for the group of a fact or of a ticket `t`. */
+const KEYS: Record<GroupOfTickets, (sql: Sql) => Fragment> = {
+  user: (sql) => sql`t.assignee_id`,
+  team: (sql) => sql`t.team_id`,
+  mailbox: (sql) => sql`t.mailbox_id`,
+  company: (sql) => sql`t.company_id`,
+  priority: (sql) => sql`t.priority`,
+  label: (sql) => sql`l.label_id`,
+}
+
+/**
+ * Counts the facts of each span by the index of their times. One statement tells all, as it is at one moment.
+ */
+function readBySpan({ sql, organization_id }: Scope, spans: Span[]): Promise<Counted[]> {
+  const given = spans.map(({ begins, ends }, place) => ({ place, begins, ends }))
+  return sql<Counted[]>`
+    with spans as materialized (
+      select * from json_to_recordset(${JSON.stringify(given)}::text::json)
+        as x (place integer, begins timestamptz, ends timestamptz)
+    ), counted as materialized (
+      select s.place, f.kind, f.n, f.seconds from spans s cross join lateral (
+        select kind, count(*) as n, array_agg(seconds) filter (where seconds is not null) as seconds from ticket_facts
+        where organization_id = ${organization_id} and at >= s.begins and at < s.ends and not hidden
+        group by kind
+      ) f
+    )
+    select 'counted' as part, place::text as key, kind, n, ${percentiles(sql)} as seconds from counted
+    union all
+    select 'later', null, null, coalesce(sum(case kind when 'resolved' then -1 else 1 end), 0), null
+    from ticket_facts
+    where organization_id = ${organization_id} and at >= ${spans.at(-1)!.ends} and not hidden
+      and kind in ('created', 'resolved', 'reopened')
+    union all
+    select 'open', null, null, count(*), null from tickets
+    where organization_id = ${organization_id} and ${IS_OPEN(sql)}`
+}
+
+function readByGroup({ sql, organization_id }: Scope, { begins, ends }: Span, group_by: GroupOfTickets) {
+  const key = KEYS[group_by](sql)
+  const labels = group_by === 'label' ? sql`cross join lateral unnest(${labelsOf(sql)}) as l (label_id)` : sql``
+  const facts = sql`from ticket_facts t ${labels} where t.organization_id = ${organization_id} and not t.hidden`
+  const labelled = sql`
+    left join ticket_labels l on l.organization_id = ${organization_id} and l.ticket_id = t.id`
+  const of_sender = sql`
+    union all
+    select 'sent', t.user_id::text, null, count(*), null ${facts} and t.at >= ${begins} and t.at < ${ends}
+      and t.kind = 'replied'
+    group by t.user_id`
+  return sql<Counted[]>`
+    with counted as materialized (
+      select ${key} as key, t.kind, count(*) as n,
+        array_agg(t.seconds) filter (where t.seconds is not null) as seconds
+      ${facts} and t.at >= ${begins} and t.at < ${ends}
+      group by 1, 2
+    )
+    select 'counted' as part, key::text, kind,
+      ${group_by === 'user' ? sql`case kind when 'replied' then 0 else n end` : sql`n`} as n,
+      ${percentiles(sql)} as seconds
+    from counted
+    ${group_by === 'user' ? of_sender : sql``}
+    union all
+    select 'later', (${key})::text, null, sum(case t.kind when 'resolved' then -1 else 1 end), null
+    ${facts} and t.at >= ${ends} and t.kind in ('created', 'resolved', 'reopened')
+    group by ${key}
+    union all
+    select 'open', (${key})::text, null, count(*), null
+    from tickets t ${group_by === 'label' ? labelled : sql``}
+    where t.organization_id = ${organization_id} and ${IS_OPEN(sql, 't.')}
+    group by ${key}`
+}
+
+/** A ticket without a label is in the group of none. */
+function labelsOf(sql: Sql): Fragment {
+  return sql`case when t.label_ids = '{}' then array[null::uuid] else t.label_ids end`
+}
+
+/** SQL for the condition that a ticket is in the backlog. A merged one is closed. */
+function IS_OPEN(sql: Sql, table = ''): Fragment {
+  return sql.unsafe(`${table}status in ('open', 'pending') and ${table}deleted_at is null`)
+}
+
+/** SQL for median and 90th percentile of an array of seconds. */
+function percentiles(sql: Sql): Fragment {
+  return sql`case when seconds is not null then (
+    select percentile_cont(array[0.5, 0.9]) within group (order by s) from unnest(seconds) s
+  ) end`
+}

@@ -1,0 +1,167 @@
+/** `GET /reports/tickets`: the figures against a plain computation over a history, and who may ask for what. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { csvHeader } from '../../../src/base/shapes/csv-text'
+import { clientWithKey, createOrganization, expectError, type Organization, startApi, stopApi } from '../../support/api'
+import { createGroups, createHistory, type Past, plainReport } from '../../support/history'
+import { useTool } from '../../support/mcp'
+
+const GROUPS = ['day', 'week', 'user', 'team', 'mailbox', 'label', 'company', 'priority'] as const
+
+let one: Organization
+let past: Past[]
+
+beforeAll(async () => {
+  await startApi()
+  one = await createOrganization()
+  const groups = await createGroups(one.scope, [one.admin.user_id, one.agent.user_id])
+  const [from_ms, to_ms] = [Date.UTC(2025, 1, 20), Date.UTC(2026, 1, 1)]
+  past = await createHistory(one.scope, groups, { tickets: 400, from_ms, to_ms })
+})
+afterAll(stopApi)
+
+async function report(query: string, client = one.agent) {
+  const answer = await client.get(`/reports/tickets?${query}`)
+  expect([answer.status, answer.text.slice(0, 200)]).toEqual([200, expect.anything()])
+  return answer.body.data
+}
+
+/** The rows by key, without what a plain computation does not know. */
+// biome-ignore lint/suspicious/noExplicitAny: rows of every group
+function plain(rows: any[], group_by: (typeof GROUPS)[number]) {
+  return rows.map(({ [group_by]: group, sla: _, ratings: __, ...figures }) => ({
+    key: typeof group === 'object' ? (group?.id ?? null) : group,
+    ...figures,
+  }))
+}
+
+const byKey = (a: { key: string | null }, b: { key: string | null }) => (String(a.key) < String(b.key) ? -1 : 1)
+
+/** The clocks change on 2025-03-09 and 2025-11-02 in New York, on 2025-03-30 and 2025-10-26 in Berlin. */
+const SPANS = [
+  ['Europe/Berlin', '2025-02-20', '2026-02-20'],
+  ['Europe/Berlin', '2025-03-26', '2025-04-01'],
+  ['America/New_York', '2025-10-20', '2025-11-10'],
+  ['America/New_York', '2025-03-05', '2025-03-12'],
+] as const
+
+describe.each(SPANS)('in %s from %s to %s', (time_zone, from, to) => {
+  beforeAll(async () => {
+    expect((await one.admin.patch('/organization', { time_zone })).status).toBe(200)
+  })
+
+  test.each(GROUPS)('the figures by %s are those of the history', async (group_by) => {
+    const rows = plain(await report(`from=${from}&to=${to}&group_by=${group_by}`), group_by)
+    const expected = plainReport(past, time_zone, from, to, group_by)
+    expect(rows.toSorted(byKey)).toEqual(expected.toSorted(byKey))
+  })
+})
+
+test('a day has the same figures in every report that has it', async () => {
+  const day = '2025-10-26'
+  const [alone] = await report(`from=${day}&to=${day}`)
+  const within = await report('from=2025-10-01&to=2025-11-30')
+  expect(within.find((row: { day: string }) => row.day === day)).toEqual(alone)
+})
+
+describe('csv', () => {
+  test('has the rows of the list', async () => {
+    const query = 'from=2025-03-01&to=2025-03-31&group_by=company'
+    const answer = await one.agent.get(`/reports/tickets?${query}&format=csv`)
+    expect(answer.headers.get('content-type')).toBe('text/csv; charset=utf-8')
+    expect(answer.headers.get('content-disposition')).toContain('tickets-by-company_2025-03-01_2025-03-31.csv')
+    const [head, ...lines] = answer.text.trimEnd().split('\r\n')
+    expect(head).toBe(
+      'Company,Created,Resolved,Reopened,Replies,Backlog,First Reply Minutes Median,First Reply Minutes P90,' +
+        'Resolve Minutes Median,Resolve Minutes P90,SLA Kept,SLA Breached,Ratings Good,Ratings Bad',
+    )
+    const rows = await report(query)
+    expect(
+      lines.map((line) =>
+        line
+          .replaceAll('"', '')
+          .split(',')
+          .map((cell) => cell || null),
+      ),
+    ).toEqual(
+      // biome-ignore lint/suspicious/noExplicitAny: rows of the answer
+      rows.map(({ company, ...row }: any) =>
+        [
+          company?.name ?? null,
+          ...[row.created, row.resolved, row.reopened, row.replies, row.backlog],
+          ...[row.first_reply_minutes, row.resolve_minutes].flatMap(({ median, p90 }) => [median, p90]),
+          ...[row.sla.kept, row.sla.breached, row.ratings.good, row.ratings.bad],
+        ].map((cell) => (cell === null ? null : String(cell))),
+      ),
+    )
+  })
+
+  test('has the form that is asked for', async () => {
+    const form = 'bom=true&delimiter=semicolon&decimal=comma'
+    const { text } = await one.agent.get(`/reports/tickets?from=2025-03-01&to=2025-03-31&format=csv&${form}`)
+    // The client takes the mark away.
+    expect(text).toStartWith('Day;Created;')
+    expect(csvHeader([{ name: 'Day' }], { bom: true })).toBe('\uFEFFDay\r\n')
+    expect(text).toMatch(/;\d+,\d+;/)
+    expect(text).not.toMatch(/\d\.\d/)
+  })
+
+  test('a decimal comma beside commas is quoted', async () => {
+    const { text } = await one.agent.get('/reports/tickets?from=2025-03-01&to=2025-03-31&format=csv&decimal=comma')
+    expect(text).toMatch(/"\d+,\d+"/)
+  })
+})
+
+describe('refused', () => {
+  test.each([
+    ['', '/query/from'],
+    ['from=2025-01-01', '/query/to'],
+    ['to=2025-01-01', '/query/from'],
+    ['from=2025-01-02&to=2025-01-01', '/query/to'],
+    ['from=2025-01-01&to=2026-01-02', '/query/to'],
+    ['from=2025-02-30&to=2025-03-01', '/query/from'],
+    ['from=2025-01-01T00:00:00Z&to=2025-03-01', '/query/from'],
+    ['from=2025-01-01&to=2025-01-01&group_by=contact', '/query/group_by'],
+    ['from=2025-01-01&to=2025-01-01&format=xlsx', '/query/format'],
+    ['from=2025-01-01&to=2025-01-01&format=csv&delimiter=pipe', '/query/delimiter'],
+    ['from=%00&to=2025-01-01', '/query/from'],
+  ])('%s', async (query, path) => {
+    const answer = await one.agent.get(`/reports/tickets?${query}`)
+    expectError(answer, 422, 'VALIDATION_ERROR')
+    expect(answer.body.error.details.errors[0].path).toBe(path)
+  })
+
+  test('366 days and the first and last day that a calendar has are taken', async () => {
+    expect(await report('from=2024-01-01&to=2024-12-31')).toHaveLength(366)
+    expect(await report('from=0001-01-01&to=0001-01-02')).toHaveLength(2)
+    expect(await report('from=9999-12-31&to=9999-12-31&group_by=week')).toHaveLength(1)
+  })
+
+  test('a key needs reports:read, and needs no more', async () => {
+    const query = '/reports/tickets?from=2025-01-01&to=2025-01-01'
+    const keyOf = async (permissions: string[]) =>
+      clientWithKey((await one.admin.post('/api-keys', { name: 'x', permissions })).body.data.key)
+    expectError(await (await keyOf(['tickets:read', 'organization:write'])).get(query), 403, 'FORBIDDEN')
+    expect((await (await keyOf(['reports:read'])).get(query)).status).toBe(200)
+    expect((await (await keyOf(['*:read'])).get(query)).status).toBe(200)
+  })
+})
+
+test('nothing of another organization is counted or named', async () => {
+  const other = await createOrganization()
+  for (const group_by of GROUPS) {
+    const rows = await report(`from=2025-02-20&to=2026-02-20&group_by=${group_by}`, other.admin)
+    for (const row of rows) expect([row.created, row.replies, row.backlog, row.resolved]).toEqual([0, 0, 0, 0])
+    if (!['day', 'week', 'priority'].includes(group_by)) expect(rows).toEqual([])
+  }
+})
+
+test('a program that calls it as a tool gets rows, and a file as text', async () => {
+  const call = (form: object) => {
+    const given = { from: '2025-03-01', to: '2025-03-02', group_by: 'priority', ...form }
+    return useTool(one.agent, 'reportTickets', given)
+  }
+  expect((await call({})).structuredContent.data).toHaveLength(4)
+  const file = await call({ format: 'csv' })
+  expect(file.structuredContent).toBeUndefined()
+  expect(file.content[0].text).toStartWith('Priority,Created,')
+})
