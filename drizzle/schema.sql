@@ -21,6 +21,7 @@ create table activities (
   actor_name text,
   data jsonb default '{}'::jsonb not null,
   created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
+  rule jsonb,
   constraint activities_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint activities_ticket_fk FOREIGN KEY (organization_id, ticket_id) REFERENCES tickets(organization_id, id) ON DELETE CASCADE,
   constraint activities_actor_type CHECK ((actor_type = ANY (ARRAY['user'::text, 'api_key'::text, 'contact'::text, 'system'::text]))) NOT VALID
@@ -740,6 +741,8 @@ create table messages (
   begins_ticket boolean default false not null,
   quoted_ids uuid[],
   mentions jsonb default '[]'::jsonb not null,
+  from_list boolean default false not null,
+  rule_id uuid,
   constraint messages_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint messages_ticket_fk FOREIGN KEY (organization_id, ticket_id) REFERENCES tickets(organization_id, id) ON DELETE CASCADE,
   constraint messages_channel CHECK ((channel = ANY (ARRAY['email'::text, 'api'::text, 'portal'::text]))) NOT VALID,
@@ -796,7 +799,7 @@ create table outbox (
   nth integer,
   constraint outbox_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint outbox_counts CHECK (((attempts >= 0) AND (claims >= 0))),
-  constraint outbox_kind CHECK ((kind = ANY (ARRAY['webhook'::text, 'email'::text, 'inbound'::text, 'letter'::text, 'wake'::text, 'draft'::text])))
+  constraint outbox_kind CHECK ((kind = ANY (ARRAY['webhook'::text, 'email'::text, 'inbound'::text, 'letter'::text, 'wake'::text, 'draft'::text, 'rule'::text])))
 ) with (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, vacuum_truncate=off);
 CREATE INDEX outbox_due ON outbox USING btree (kind, run_at);
 CREATE INDEX outbox_lane ON outbox USING btree (lane_id, run_at);
@@ -946,6 +949,41 @@ create table retention_erasures (
   ids uuid[] not null,
   constraint retention_erasures_organization_id_id_pk PRIMARY KEY (organization_id, id)
 );
+
+create table rule_runs (
+  organization_id uuid not null,
+  id uuid not null,
+  ticket_id uuid not null,
+  rule_ids uuid[] not null,
+  message_id uuid,
+  tries integer default 0 not null,
+  constraint rule_runs_organization_id_id_pk PRIMARY KEY (organization_id, id),
+  constraint rule_runs_ticket_fk FOREIGN KEY (organization_id, ticket_id) REFERENCES tickets(organization_id, id) ON DELETE CASCADE,
+  constraint rule_runs_rules CHECK ((cardinality(rule_ids) > 0))
+);
+CREATE INDEX rule_runs_ticket ON rule_runs USING btree (organization_id, ticket_id);
+
+create table rules (
+  organization_id uuid not null,
+  id uuid not null,
+  name text not null,
+  "on" text not null,
+  filter jsonb,
+  macro_id uuid,
+  active boolean default true not null,
+  status text default 'active'::text not null,
+  failed_ticket_ids uuid[] default '{}'::uuid[] not null,
+  failure_told_at timestamp with time zone,
+  created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
+  updated_at timestamp with time zone default now() not null,
+  constraint rules_organization_id_id_pk PRIMARY KEY (organization_id, id),
+  constraint rules_macro_fk FOREIGN KEY (organization_id, macro_id) REFERENCES macros(organization_id, id) ON DELETE RESTRICT,
+  constraint rules_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id),
+  constraint rules_has_macro CHECK (((macro_id IS NOT NULL) OR (NOT active))),
+  constraint rules_status CHECK ((status = ANY (ARRAY['active'::text, 'failed'::text])))
+);
+CREATE INDEX rules_macro ON rules USING btree (organization_id, macro_id);
+CREATE UNIQUE INDEX rules_name ON rules USING btree (organization_id, lower(name));
 
 create table schedules (
   organization_id uuid not null,

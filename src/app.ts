@@ -40,6 +40,7 @@ import { contactTokenRoutes, portalRoutes } from './desk/portal/routes'
 import { readMarkRoutes } from './desk/read-marks/routes'
 import { reportRoutes } from './desk/reports/routes'
 import { retentionRoutes } from './desk/retention/routes'
+import { ruleRoutes } from './desk/rules/routes'
 import { scheduleRoutes } from './desk/schedules/routes'
 import { slaPolicyRoutes } from './desk/sla-policies/routes'
 import { statsRoutes } from './desk/stats/routes'
@@ -112,6 +113,7 @@ function createApi(): AnyElysia {
     .use(transcriptRoutes)
     .use(draftRoutes)
     .use(macroRoutes)
+    .use(ruleRoutes)
     .use(attachmentRoutes)
     .use(participantRoutes)
     .use(contactRoutes)

@@ -37,7 +37,7 @@ const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
   [
     'commands',
     /\/commands$/,
-    /^(cli|operate\/start\/(jobs|deed-works|account-commands)|mail\/.*|.*\/(routes|commands|create-ticket|written-text|match-person|bulk|wake-ticket|send-due|to-message|begin-ticket|memberships|link|first|closed|apply|bring-participants|split)|operate\/import\/(import-messages|imported-images))$/,
+    /^(cli|operate\/start\/(jobs|deed-works|account-commands)|mail\/.*|.*\/(routes|commands|create-ticket|written-text|match-person|bulk|wake-ticket|send-due|to-message|begin-ticket|memberships|link|first|closed|apply|apply-rules|bring-participants|split)|operate\/import\/(import-messages|imported-images))$/,
   ],
   // Entrances and admission; the last two use the connection beside the pool (`shortConnection`).
   [

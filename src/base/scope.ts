@@ -23,7 +23,17 @@ export type Actor =
       /** The token of a customer who asks by a request, and the tickets that it shows (`http/request/customers.ts`). */
       token?: { id: string; scope: 'own' | 'company' }
     }
-  | { type: 'system'; id: null; name: 'Deskwire'; email: null }
+  | {
+      type: 'system'
+      id: null
+      name: string
+      email: null
+      /** The rule that the service follows (`desk/rules`). Then `name` is that of the mailbox which it writes from. */
+      rule?: RuleName
+    }
+
+/** A rule, with its name at that time. */
+export type RuleName = { id: string; name: string }
 
 /** The request that something is done by, as the audit log remembers it. */
 export type Origin = { ip: string; user_agent: string | null; request_id: string }
@@ -74,6 +84,11 @@ export type Scope = {
 }
 
 export const SYSTEM: Actor = { type: 'system', id: null, name: 'Deskwire', email: null }
+
+/** The rule by which something is done; undefined when it is not by one. */
+export function ruleOf(actor: Pick<Actor, 'type'> & { rule?: RuleName }): RuleName | undefined {
+  return actor.rule
+}
 
 /**
  * Runs `work` in one transaction: all of it is kept or none. Inside another transaction it becomes part of that one, so

@@ -336,6 +336,32 @@ SLA policies / isolation <- sla-policies: an attack: > another organization's th
 SLA policies / 16 at once <- sla-policies: 16 at once get a position each, and nobody has more than 100
 SLA policies / a filter whose last thing goes: switched off <- sla-policies: what a policy names and is deleted: > a %s narrows its filter, and the last one switches it off
 SLA policies / a schedule that goes: switched off <- sla-policies: what a policy names and is deleted: > a schedule switches it off
+GET /rules <- rules: a rule is made, read by everybody, listed by name, changed and deleted by admins
+POST /rules <- rules: a rule is made, read by everybody, listed by name, changed and deleted by admins
+POST /rules / code / RULE_NAME_EXISTS | MACRO_NOT_FOUND | INVALID_EVENTS | LABEL_NOT_FOUND <- rules: what is wrong is refused, and nothing changes
+POST /rules / 50 <- rules: an organization has at most 50, also when two are made at once
+POST /rules / admins, and keys with tickets:write, messages:write and the event's read right <- rules: an attack: > agents write no rule, and a key only one that does what it may do itself
+GET /rules/:rule_id <- rules: a rule is made, read by everybody, listed by name, changed and deleted by admins
+PATCH /rules/:rule_id <- rules: a rule is made, read by everybody, listed by name, changed and deleted by admins
+DELETE /rules/:rule_id <- rules: a rule is made, read by everybody, listed by name, changed and deleted by admins
+Rules / isolation <- rules: an attack: > another organization's rule, macro and label are nobody's
+Rules / a macro of a rule: admins and such keys, 403 <- rules: an attack: > a macro of a rule is changed and deleted by admins and such keys alone
+Rules / a macro that goes: switched off <- rules: what a rule names and goes > a macro switches it off until it gets another one; admins are told once a day
+Rules / a filter whose last thing goes: switched off <- rules: what a rule names and goes > a label narrows its filter, and the last one switches it off
+Rules / actor, sender, Auto-Submitted, waiting_since <- apply-rules: a rule applies its macro: the answer is the mailbox’s, a machine’s, and nobody’s of the team
+Rules / in the order of names <- apply-rules: rules of a change are applied in the order of their names, and one that is off is not
+Rules / filter <- apply-rules: a filter is judged at the change, by the ticket before and after it
+Rules / no answer to auto_reply, lists, reports <- apply-rules: an attack: mail that a machine wrote > %s gets no answer; the changes are made
+Rules / no answer to sender_verified false <- apply-rules: an attack: mail that a machine wrote > forged mail gets none
+Rules / two desks <- apply-rules: an attack: mail that a machine wrote > two desks that answer each other end after one answer
+Rules / one answer in 24 hours <- apply-rules: an attack: mail that a machine wrote > a rule answers an address on a ticket once in 24 hours, whatever it writes
+Rules / one answer in 24 hours / unsent <- apply-rules: an attack: mail that a machine wrote > a public message that cannot leave counts, too, until a day is over
+Rules / what a rule did starts no rule <- apply-rules: an attack: circles > a rule starts neither itself nor another, at once, by its mail, or when it has let a ticket sleep
+Rules / once in effect <- apply-rules: an attack: circles > whatever rules wait for and do, each of a change is done once, and no more follows
+Rules / once in effect / kill -9 <- apply-rules: in flight: > a worker that dies between effect and settle does it once
+Rules / fair lanes <- apply-rules: an attack: a flood of one organization holds up no other
+Rules / in flight <- apply-rules: in flight: > a macro that is changed, a rule that is switched off and a ticket that goes are seen
+Rules / failed after five tickets of three tries <- apply-rules: failing: > five tickets in a row make a rule fail; admins are told, and active true revives it
 GET /macros <- macros: a macro is made, read, listed by name, changed and removed
 POST /macros <- macros: a macro is made, read, listed by name, changed and removed
 POST /macros / code / MACRO_NAME_EXISTS | INVALID_VARIABLE <- macros: a name that is taken, an unknown variable, value or id is refused, and nothing changes

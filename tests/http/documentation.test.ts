@@ -81,7 +81,7 @@ const ENDPOINTS = contractRows()
   .filter((row) => row !== null)
   .map(([, method, path]) => `${method!.toLowerCase()} /api/v1${path!.replace(/:\w+/g, '{}')}`)
 
-type Permissions = { permission: string; and_permission?: string; or_permission?: string }
+type Permissions = { permission: string; and_permission?: string | string[]; or_permission?: string }
 
 describe('the document', () => {
   test('is OpenAPI without an error', () => {
@@ -175,8 +175,11 @@ describe('the document', () => {
       const with_key = security?.find((scheme) => 'apiKey' in (scheme as object))
       const about = [method, path]
       if (permission.includes(':')) {
-        expect([...about, with_key]).toEqual([...about, { apiKey: [permission, and_permission].filter(Boolean) }])
-        const also = and_permission ? ` and \`${and_permission}\`` : ''
+        expect([...about, with_key]).toEqual([...about, { apiKey: [permission, and_permission ?? []].flat() }])
+        const also = [and_permission ?? []]
+          .flat()
+          .map((one) => ` and \`${one}\``)
+          .join('')
         const or = or_permission && or_permission !== 'member' ? ` or \`${or_permission}\`` : ''
         expect(description).toEndWith(`API keys need \`${permission}\`${also}${or}.`)
       } else {

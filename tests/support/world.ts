@@ -62,6 +62,10 @@ export async function createWorld({ admin, agent, addMember, id }: Organization,
     }),
   )
   const macro = await created(agent.post('/macros', { name: mark, body: mark }))
+  const ruled = await created(agent.post('/macros', { name: `${mark} of a rule`, body: mark }))
+  const event_rule = await created(
+    admin.post('/rules', { name: mark, on: 'ticket.created', macro_id: ruled.id, active: false }),
+  )
   const participant = await created(
     agent.post(`/tickets/${ticket.id}/participants`, { email: 'p@customer.example', name: mark }),
   )
@@ -87,6 +91,7 @@ export async function createWorld({ admin, agent, addMember, id }: Organization,
     message_id: message.id,
     draft_id: draft.id,
     macro_id: macro.id,
+    rule_id: event_rule.id,
     team_id: team.id,
     schedule_id: schedule.id,
     sla_policy_id: policy.id,
@@ -221,6 +226,8 @@ export function goodBody(endpoint: string, world: World): Record<string, unknown
     'PUT /companies/by-external-id/{external_id}': { ...company(), external_id: '{external_id}' },
     'POST /views': view(),
     'PATCH /views/{view_id}': view(),
+    'POST /rules': eventRule(world),
+    'PATCH /rules/{rule_id}': eventRule(world),
     'POST /teams': team(world),
     'PATCH /teams/{team_id}': team(world),
     'POST /schedules': schedule(),
@@ -361,6 +368,13 @@ const macro = (world: World) => ({
     add_label_ids: [world.label_id],
     custom: { floor: 3 },
   },
+})
+const eventRule = (world: World) => ({
+  name: crypto.randomUUID(),
+  on: 'message.created',
+  filter: { label_ids: [world.label_id], direction: 'inbound' },
+  macro_id: world.macro_id,
+  active: false,
 })
 const draft = () => ({
   body: 'Have you tried water?',

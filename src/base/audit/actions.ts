@@ -10,6 +10,7 @@ export const AUDIT_ACTIONS = [
   ...(['team.created', 'team.updated', 'team.deleted'] as const),
   ...(['schedule.created', 'schedule.updated', 'schedule.deleted'] as const),
   ...(['sla_policy.created', 'sla_policy.updated', 'sla_policy.deleted'] as const),
+  ...(['rule.created', 'rule.updated', 'rule.deleted', 'rule.failed'] as const),
   ...(['invitation.created', 'invitation.resent', 'invitation.revoked'] as const),
   ...(['invitation.accepted', 'invitation.declined', 'organization.updated'] as const),
   ...(['mailbox.created', 'mailbox.updated', 'mailbox.deleted'] as const),
@@ -32,7 +33,7 @@ export type AuditAction = (typeof AUDIT_ACTIONS)[number] | `operator.${string}`
 export const AUDIT_RESOURCES = [
   ...(['user', 'session', 'invitation', 'organization', 'mailbox', 'webhook', 'domain', 'api_key'] as const),
   ...(['inbound_message', 'sender_rule', 'contact', 'contact_token', 'team'] as const),
-  ...(['schedule', 'sla_policy'] as const),
+  ...(['schedule', 'sla_policy', 'rule'] as const),
 ] as const
 
 export type AuditResource = (typeof AUDIT_RESOURCES)[number]

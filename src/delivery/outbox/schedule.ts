@@ -3,6 +3,7 @@ import { toInstant } from '../../base/db/columns'
 import { isOneOf } from '../../base/db/few-rows'
 import { insertRows } from '../../base/db/insert-rows'
 import { sharedTime } from '../../base/db/shared-time'
+import type { Fragment } from '../../base/db/transact'
 import { afterCommit, type Scope } from '../../base/scope'
 import { timeOf } from '../../base/shapes/time'
 import { currentTraceparent } from '../../base/tracing/trace'
@@ -10,7 +11,7 @@ import type { OutboxKind } from './job'
 import { wake } from './wake'
 
 /** Work for a moment that somebody chooses. */
-type Scheduled = Extract<OutboxKind, 'wake' | 'draft' | 'letter'>
+type Scheduled = Extract<OutboxKind, 'wake' | 'draft' | 'letter' | 'rule'>
 
 /** Says what is wrong with a moment that somebody has chosen. @returns undefined when it is right */
 export function momentFault(moment: string): string | undefined {
@@ -56,7 +57,7 @@ export async function scheduleAll(
   scope: Scope,
   kind: Scheduled,
   lane_id: string,
-  work: { id: string; run_at: string }[],
+  work: { id: string; run_at: string | Fragment }[],
 ): Promise<void> {
   const { sql, organization_id } = scope
   const rows = work.map((one) => ({ organization_id, kind, lane_id, traceparent: currentTraceparent(), ...one }))

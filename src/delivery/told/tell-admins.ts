@@ -2,7 +2,7 @@
 import type { Scope } from '../../base/scope'
 
 /** Tables whose rows remember when the admins were last told of them. */
-const TABLES = { webhook: 'webhooks', sla_policy: 'sla_policies' } as const
+const TABLES = { webhook: 'webhooks', sla_policy: 'sla_policies', rule: 'rules' } as const
 
 /** Something that was switched off. `error` says why, without any data of events. A rule of retention has no id. */
 export type SwitchedOff = { name: string; error: string } & (

@@ -5,7 +5,7 @@ import { asIds } from '../../base/shapes/ids'
 import type { WebhookFilter } from './model'
 
 /** An event as it is published (`publish.ts`). */
-type JudgedEvent = { type: string; data: unknown; before?: { company_id: string | null } }
+export type JudgedEvent = { type: string; data: unknown; before?: { company_id: string | null } }
 
 /** The fields of a ticket that a filter asks about. */
 type TicketState = {
@@ -28,6 +28,7 @@ type Told = {
   mailbox?: { id: string | null } | null
   team?: { id: string } | null
   is_internal?: boolean
+  direction?: 'inbound' | 'outbound' | null
   previous_status?: string
   changes?: { [field in 'status' | 'priority' | 'company' | 'labels' | 'mailbox' | 'team']?: { from: never } }
 }
@@ -35,8 +36,11 @@ type Told = {
 /** Events of one change, in their order. */
 type Change = { events: JudgedEvent[] }
 
+/** A webhook or a rule, as far as its filter is judged. */
+type Judging = { events: readonly string[]; filter: WebhookFilter | null }
+
 /** Tells whether an event of a change passes a filter. */
-type Judge = (change: Change, event: JudgedEvent, filter: WebhookFilter | null) => boolean
+export type Judge = (change: Change, event: JudgedEvent, filter: WebhookFilter | null) => boolean
 
 /** Lists of ids in a filter: the table that they are of, and the error of one that it has not. */
 const NAMED = {
@@ -89,10 +93,10 @@ export function storedFilter(filter: WebhookFilter | null): string | null {
  */
 export async function judgeOf(
   scope: Scope,
-  changes: (Change & { audience: { webhooks: { events: readonly string[]; filter: WebhookFilter | null }[] } })[],
+  changes: (Change & { audience: { webhooks: Judging[]; rules: Judging[] } })[],
 ): Promise<Judge> {
   const ids = changes.flatMap(({ events, audience }) => {
-    const filtered = audience.webhooks.filter(({ filter }) => filter !== null)
+    const filtered = [...audience.webhooks, ...audience.rules].filter(({ filter }) => filter !== null)
     const judged = events.filter(({ type }) => filtered.some((one) => one.events.includes(type)))
     return judged.flatMap((event) => ticketOf(event) ?? [])
   })
@@ -116,6 +120,7 @@ function passes(change: Change, event: JudgedEvent, filter: WebhookFilter, store
   if (subject === 'message' && filter.is_internal !== undefined && filter.is_internal !== (data.is_internal ?? false)) {
     return false
   }
+  if (subject === 'message' && filter.direction !== undefined && filter.direction !== data.direction) return false
   const ticket_id = ticketOf(event)
   if (ticket_id !== undefined) {
     return statesOf(change, ticket_id, stored.get(ticket_id)).some((state) => holds(state, filter))
@@ -128,7 +133,7 @@ function passes(change: Change, event: JudgedEvent, filter: WebhookFilter, store
 }
 
 /** The ticket that an event is judged by; undefined for an event about something else. */
-function ticketOf({ type, data }: JudgedEvent): string | undefined {
+export function ticketOf({ type, data }: JudgedEvent): string | undefined {
   const [subject] = type.split('.')
   const { id, ticket } = data as Told
   if (subject === 'ticket') return id

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { DELIVERY_STATUSES, EVENTS, TICKET_STATUSES, WEBHOOK_STATUSES } from '../../base/db/schema'
+import { DELIVERY_STATUSES, EVENTS, MESSAGE_DIRECTIONS, TICKET_STATUSES, WEBHOOK_STATUSES } from '../../base/db/schema'
 import { checkUrl } from '../../base/net/destination'
 import { Instant, orNull, Uuid } from '../../base/shapes/answers'
 import { body, flag, instantInput, nullable, oneOf, optional, text } from '../../base/shapes/fields'
@@ -32,7 +32,7 @@ const secret = text({
     'null removes both',
 })
 const FILTER_FAULT =
-  'must be an object with lists of 1 to 50 of status, priority, company_ids, label_ids, mailbox_ids, team_ids, or is_internal'
+  'must be an object with lists of 1 to 50 of status, priority, company_ids, label_ids, mailbox_ids, team_ids, or is_internal, direction'
 const filter = Type.Object(
   {
     status: optional(
@@ -42,6 +42,7 @@ const filter = Type.Object(
     company_ids: filterIds('COMPANY_NOT_FOUND', "Of the ticket's contact, or of the contact or company itself"),
     mailbox_ids: filterIds('MAILBOX_NOT_FOUND', 'Of the ticket, or that the mail came to'),
     is_internal: optional(flag({ description: 'Of messages' })),
+    direction: optional(oneOf(MESSAGE_DIRECTIONS, { description: 'Of messages' })),
   },
   {
     additionalProperties: false,
@@ -53,6 +54,10 @@ const filter = Type.Object(
   },
 )
 export type WebhookFilter = typeof filter.static
+
+/** The model of a filter, for what is started by events, too. */
+export const eventFilter = () => filter
+
 const ordered = flag({
   description: 'Sends one delivery at a time, in the order of the events, the next one after a success. Default false',
 })

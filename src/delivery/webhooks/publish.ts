@@ -18,6 +18,7 @@ import { newsOf, type Readers } from '../told/news'
 import { readersIn, tellMembers } from '../told/tell-members'
 import { judgeOf } from './event-filter'
 import type { WebhookFilter } from './model'
+import { rulesIn, startRules, type WaitingRule } from './start-rules'
 
 export type EventType = (typeof EVENTS)[number]
 
@@ -32,8 +33,8 @@ export type NewEvent = {
 /** A webhook that is switched on, and the events that it wants. A failed one gets its deliveries when it is enabled. */
 type Subscriber = { id: string; status: 'active' | 'failed'; events: EventType[]; filter: WebhookFilter | null }
 
-/** Those who are told of the events of an organization: its webhooks, and its members by mail. */
-export type Audience = { webhooks: Subscriber[]; members: Readers }
+/** Those who are told of the events of an organization: its webhooks, its members by mail, and its rules. */
+export type Audience = { webhooks: Subscriber[]; members: Readers; rules: WaitingRule[] }
 
 const listeners = new Set<(organization_id: string) => void>()
 
@@ -89,7 +90,11 @@ export async function publishEach(
     }),
   )
   if (published.length === 0) return
-  await together([insertPublications(scope, published), tellMembers(scope, newsOf(scope, changes))])
+  await together([
+    insertPublications(scope, published),
+    tellMembers(scope, newsOf(scope, changes)),
+    startRules(scope, changes, passes),
+  ])
   afterCommit(scope, () => {
     for (const listener of listeners) listener(scope.organization_id)
   })
@@ -126,7 +131,7 @@ export async function findAudience(scope: Scope): Promise<Audience> {
 
 /** SQL for what `findAudience` returns, for a statement that reads more than that. */
 export function audienceOf(sql: Sql, organization_id: Fragment) {
-  return sql`json_build_object('members', ${readersIn(sql, organization_id)}, 'webhooks', (
+  return sql`json_build_object('members', ${readersIn(sql, organization_id)}, 'rules', ${rulesIn(sql, organization_id)}, 'webhooks', (
     select coalesce(json_agg(json_build_object('id', w.id, 'status', w.status, 'events', w.events, 'filter', w.filter)), '[]')
     from webhooks w where w.organization_id = ${organization_id} and w.active and w.deleted_at is null
   ))`

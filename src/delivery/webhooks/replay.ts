@@ -106,7 +106,7 @@ async function judged(scope: Scope, webhook: Webhook, rows: readonly Row[]): Pro
     const bodies = await readBodies(scope, read)
     const told = step.map(({ rows }) => {
       const events = rows.map(({ event: type, event_id }) => ({ type, data: bodies.get(event_id) }))
-      return { rows, events, audience: { webhooks: [webhook] } }
+      return { rows, events, audience: { webhooks: [webhook], rules: [] } }
     })
     const passes = await judgeOf(scope, told)
     for (const change of told) {

@@ -3,7 +3,7 @@ import { config } from '../../base/config'
 import { insertRows } from '../../base/db/insert-rows'
 import { fieldError } from '../../base/errors'
 import type { RenderedBody } from '../../base/html/body'
-import { inTransaction, type Scope, together } from '../../base/scope'
+import { inTransaction, ruleOf, type Scope, together } from '../../base/scope'
 import { enqueueWork } from '../../delivery/outbox/enqueue'
 import { waitForFirstAttempt } from '../../delivery/outbox/first-attempt'
 import { findAudience, type NewEvent, publish } from '../../delivery/webhooks/publish'
@@ -125,7 +125,9 @@ export async function deleteMessage(scope: Scope, ticket_id: string, id: string)
  */
 export async function addMessage(scope: Scope, ticket: TicketOfMessage, draft: MessageDraft): Promise<Message> {
   const id = draft.id ?? nextMessageId(ticket)
-  const written = { ...draft, id, author_id: personId(scope) }
+  const rule = ruleOf(scope.actor)
+  const by_rule = rule && { rule_id: rule.id, auto_reply: true }
+  const written = { ...draft, id, author_id: personId(scope), ...by_rule }
   const [, , , , audience, read] = await together([
     writeMessage(scope, ticket.id, written),
     addToTickets(scope, [{ ...ticket, ticket_id: ticket.id, draft: written }]),

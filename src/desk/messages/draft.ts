@@ -25,6 +25,8 @@ export type MessageDraft = {
   sender_name: string
   sender_email: string | null
   auto_reply?: boolean
+  /** A mailing list passed it on. */
+  from_list?: boolean
   /** As in `Message`. */
   sender_verified?: boolean | null
   /** As in `Message`. */
@@ -45,6 +47,8 @@ export type MessageDraft = {
   drafted_by?: Message['drafted_by']
   /** The member who wrote it. */
   author_id?: string | null
+  /** The rule that wrote it. */
+  rule_id?: string | null
   /** Set when the message is to be sent by email. */
   email?: DraftEmail
 }

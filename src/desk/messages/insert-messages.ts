@@ -26,8 +26,8 @@ export async function insertMessages(
   const { organization_id } = messages[0]
   const rows = messages.map(({ organization_id, ticket_id, draft }) => {
     const { id, body, format, body_html, reply_text, is_internal, direction, sender_name, sender_email } = draft
-    const { channel = 'api', auto_reply = false, sender_verified, reply_to, directs_answers } = draft
-    const { cc = [], email_message_id, email, author_id, begins_ticket = false, mentions = [] } = draft
+    const { channel = 'api', auto_reply = false, from_list = false, sender_verified, reply_to, directs_answers } = draft
+    const { rule_id = null, cc = [], email_message_id, email, author_id, begins_ticket = false, mentions = [] } = draft
     const drafted_by = draft.drafted_by ? JSON.stringify(draft.drafted_by) : null
     return {
       organization_id,
@@ -37,6 +37,8 @@ export async function insertMessages(
       ...{
         channel,
         auto_reply,
+        from_list,
+        rule_id,
         sender_verified,
         reply_to,
         directs_answers,

@@ -1,22 +1,24 @@
 /** Empties what names a thing that goes, in the transaction of its deletion. */
 import type { Scope } from '../../base/scope'
 import type { IdField } from '../../delivery/webhooks/event-filter'
-import { takeFromFilters } from './narrow-filters'
+import { takeFromFilters, takeFromRules } from './narrow-filters'
 
-/** Where a kind of thing is named: in filters, and in the changes that macros make. */
+/** Where a kind of thing is named: in filters, in the changes that macros make, and macros by rules. */
 const PLACES = {
   team: { filter: 'team_ids', change: 'team_id' },
   label: { filter: 'label_ids', change: 'add_label_ids' },
   company: { filter: 'company_ids' },
   mailbox: { filter: 'mailbox_ids' },
   member: { change: 'assignee_id' },
+  macro: { is_macro: true },
 } as const
 
 /** Takes an id out of all that names it: nothing is widened by it. It comes behind the events of the deletion. */
 export async function emptyNames(scope: Scope, kind: keyof typeof PLACES, id: string): Promise<void> {
-  const place: { filter?: IdField; change?: string } = PLACES[kind]
+  const place: { filter?: IdField; change?: string; is_macro?: boolean } = PLACES[kind]
   if (place.filter) await takeFromFilters(scope, place.filter, id)
   if (place.change) await takeFromMacros(scope, place.change, id)
+  if (place.is_macro) await takeFromRules(scope, id)
 }
 
 /** Takes an id out of the changes of macros: a field that has no other value goes. */

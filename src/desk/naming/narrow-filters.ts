@@ -13,8 +13,8 @@ type Named = { id: string; name: string; is_on: boolean; filter: Filter }
 
 /** A table with filters. `shown` are `name` and `is_on` of the rows that are there, `off` switches one off. */
 type Filtered = {
-  table: 'webhooks' | 'sla_policies'
-  resource: 'webhook' | 'sla_policy'
+  table: 'webhooks' | 'sla_policies' | 'rules'
+  resource: 'webhook' | 'sla_policy' | 'rule'
   shown(sql: Sql): Fragment
   there(sql: Sql): Fragment
   off(sql: Sql): Fragment
@@ -38,7 +38,39 @@ const FILTERED: Filtered[] = [
     off: (sql) => sql`active = false`,
     note: noteSwitchedOff,
   },
+  {
+    table: 'rules',
+    resource: 'rule',
+    shown: (sql) => sql`name, active as is_on`,
+    there: (sql) => sql`true`,
+    off: (sql) => sql`active = false`,
+    note: noteRule,
+  },
 ]
+
+async function noteRule(scope: Scope, { id, name }: Pick<Named, 'id' | 'name'>, error: string): Promise<void> {
+  const by = { ...scope, actor: SYSTEM }
+  const changes = { active: { from: true, to: false } }
+  await auditChanges(by, { action: 'rule.updated', resource: { type: 'rule', id }, changes })
+  await tellAdmins(by, { kind: 'rule', id, name, error })
+}
+
+/** Switches the rules of a macro off, in the transaction of its deletion; the admins are told. */
+export async function takeFromRules(scope: Scope, macro_id: string): Promise<void> {
+  const { sql, organization_id } = scope
+  const rules = await sql<{ id: string; name: string; active: boolean }[]>`
+    select id, name, active from rules
+    where organization_id = ${organization_id} and macro_id = ${macro_id} order by id for no key update`
+  await sql`
+    update rules set macro_id = null, active = false, updated_at = now()
+    where organization_id = ${organization_id} and macro_id = ${macro_id}`
+  for (const { id, active, ...rule } of rules) {
+    const changes = changesOf({ active, macro_id }, { active: false, macro_id: null })
+    await auditChanges(scope, { action: 'rule.updated', resource: { type: 'rule', id }, changes })
+    if (active)
+      await tellAdmins({ ...scope, actor: SYSTEM }, { kind: 'rule', id, ...rule, error: 'its macro was deleted' })
+  }
+}
 
 /**
  * Takes an id out of filters, in the transaction of its deletion, behind the events of that. What has a filter that

@@ -2,7 +2,7 @@
 import type { Fragment } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
 import { isHeld } from '../holds/holds'
-import type { Retention, Rule } from './model'
+import type { Retention, RetentionRule } from './model'
 
 type DueScope = Pick<Scope, 'sql' | 'organization_id'>
 
@@ -35,7 +35,7 @@ export function dueTickets(scope: DueScope, { rules, hold_label_ids }: Retention
       and ((${actions}::text[])[g.place + 1] = 'delete' or g.erased_at is null or g.erased_at < g.updated_at)`
 }
 
-function fits({ sql, organization_id }: DueScope, { status, label_ids, company_ids }: Rule): Fragment {
+function fits({ sql, organization_id }: DueScope, { status, label_ids, company_ids }: RetentionRule): Fragment {
   const labelled = sql`
     and exists (
       select 1 from ticket_labels l

@@ -16,7 +16,7 @@ const COMPANIES = 'The company of the ticket is one of them; none: any ticket'
 
 const ACTIVE = 'Default true. One that is not active is as if it were not there'
 
-const Rule = Type.Object({
+const RetentionRule = Type.Object({
   status: oneOf(RETENTION_STATUSES, { description: 'Of the ticket' }),
   label_ids: Type.Array(Uuid, { description: LABELS }),
   company_ids: Type.Array(Uuid, { description: COMPANIES }),
@@ -26,10 +26,10 @@ const Rule = Type.Object({
   }),
   active: Type.Boolean({ description: ACTIVE }),
 })
-export type Rule = typeof Rule.static
+export type RetentionRule = typeof RetentionRule.static
 
 export const Retention = Type.Object({
-  rules: Type.Array(Rule, {
+  rules: Type.Array(RetentionRule, {
     description: 'The first active one whose status, labels and company fit a ticket decides about it',
   }),
   hold_label_ids: Type.Array(Uuid, {

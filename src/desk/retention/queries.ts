@@ -3,14 +3,14 @@ import type { Scope } from '../../base/scope'
 import type { Ticket } from '../tickets/model'
 import { fields, present, type TicketRow, withNames } from '../tickets/row'
 import { dueTickets } from './due'
-import type { Retention, RetentionChanges, RetentionPreview, Rule } from './model'
+import type { Retention, RetentionChanges, RetentionPreview, RetentionRule } from './model'
 import { resolveRetention } from './named-things'
 
 const OLDEST = 10
 const NOTHING: Retention = { rules: [], hold_label_ids: [] }
 
 /** Rules that an earlier release wrote have no `active`. */
-type Stored = Pick<Retention, 'hold_label_ids'> & { rules: (Omit<Rule, 'active'> & { active?: boolean })[] }
+type Stored = Pick<Retention, 'hold_label_ids'> & { rules: (Omit<RetentionRule, 'active'> & { active?: boolean })[] }
 
 export async function getRetention({ sql, organization_id }: Scope): Promise<Retention> {
   const [row] = await sql<Stored[]>`

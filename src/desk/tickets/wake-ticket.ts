@@ -6,7 +6,7 @@ import { withChangeTime } from '../../base/db/change-time'
 import { isOneOf } from '../../base/db/few-rows'
 import type { Connection } from '../../base/db/transact'
 import { gathered } from '../../base/flow/gather'
-import { inTransaction, type Scope, SYSTEM, together } from '../../base/scope'
+import { inTransaction, type RuleName, type Scope, SYSTEM, together } from '../../base/scope'
 import type { OutboxJob, Outcome } from '../../delivery/outbox/job'
 import { findAudience, publishEach } from '../../delivery/webhooks/publish'
 import { recordActivities } from '../timeline/activity'
@@ -60,17 +60,30 @@ async function open(scope: Scope, ids: string[], locked_at: string): Promise<voi
       returning t.id, t.updated_at, ${waitingSince(sql)} as waiting_since`,
     findAudience(scope),
   ])
+  const by_rules = audience.rules.length > 0 ? await laidToSleepBy(scope, ids) : new Map<string, RuleName>()
   const following = new Map(written.map((one) => [one.id, one]))
   const opened = rows.map((row) => {
     const before = present(row)
     const after = { ...before, ...AWAKE, ...following.get(before.id) }
     const changes = changesOf(before, after)
     const entries = activityOf(before, after, changes)
-    return { ticket_id: after.id, entries, events: eventsOf(before, after, changes), audience }
+    // That a rule let it sleep is what a rule did, and so is its waking: it starts no rule.
+    const rule = by_rules.get(after.id)
+    const by = rule && { actor: { ...SYSTEM, rule } }
+    return { ticket_id: after.id, entries, events: eventsOf(before, after, changes), audience, ...by }
   })
   await recordActivities(
     sql,
     opened.flatMap(({ ticket_id, entries }) => entries.map((entry) => ({ organization_id, ticket_id, actor, entry }))),
   )
   await publishEach(scope, opened)
+}
+
+/** The rules that let tickets sleep. Whoever chose the moment last counts. */
+async function laidToSleepBy({ sql, organization_id }: Scope, ids: string[]): Promise<Map<string, RuleName>> {
+  const entries = await sql<{ ticket_id: string; rule: RuleName | null }[]>`
+    select ticket_id, rule from activities
+    where organization_id = ${organization_id} and ticket_id ${isOneOf(sql, ids)} and type = 'snoozed' order by id`
+  const last = new Map(entries.map(({ ticket_id, rule }) => [ticket_id, rule]))
+  return new Map([...last].flatMap(([id, rule]) => (rule ? [[id, rule] as const] : [])))
 }

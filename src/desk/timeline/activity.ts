@@ -2,7 +2,7 @@
 import { newId } from '../../base/db/columns'
 import { insertRows } from '../../base/db/insert-rows'
 import type { Sql } from '../../base/db/transact'
-import type { Actor, Scope } from '../../base/scope'
+import { type Actor, type RuleName, type Scope, SYSTEM } from '../../base/scope'
 
 /** The data of an entry, by its type. */
 type ActivityData = {
@@ -44,7 +44,7 @@ type ActivityType = keyof ActivityData
 export type ActivityEntry = { [Type in ActivityType]: { type: Type; data: ActivityData[Type] } }[ActivityType]
 
 /** The doer of an entry, as timelines name it. A contact that nobody knows has no id. */
-export type EntryActor = Pick<Actor, 'type' | 'id' | 'name'>
+export type EntryActor = Pick<Actor, 'type' | 'id' | 'name'> & { rule?: RuleName }
 
 /** Rows that are made at a time. */
 const CHUNK = 1024
@@ -70,7 +70,8 @@ export async function recordActivities(sql: Sql, activities: TicketActivity[]): 
     type,
     actor_type: actor.type,
     actor_id: actor.id,
-    actor_name: actor.name,
+    actor_name: actor.rule ? SYSTEM.name : actor.name,
+    rule: actor.rule ? JSON.stringify(actor.rule) : null,
     data: JSON.stringify(data),
   }))
   await insertRows(sql, 'activities', rows)

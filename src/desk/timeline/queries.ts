@@ -1,4 +1,4 @@
-import type { Fragment } from '../../base/db/transact'
+import type { Fragment, Sql } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
 import { firstRows, type Page, page } from '../../base/shapes/page'
 import type { Paging } from '../../base/shapes/query'
@@ -26,8 +26,17 @@ function timeline({ sql, organization_id }: Scope, ticket_id: string, direction:
   return {
     sort: { keys: [{ sql: sql`id`, field: 'id' as const }], direction },
     rows: ({ slice }: { slice: Fragment }) => sql<Activity[]>`
-      select id, type, json_build_object('type', actor_type, 'id', actor_id, 'name', actor_name) as actor, data, created_at
+      select id, type, ${actorOf(sql)} as actor, data, created_at
       from activities
       where organization_id = ${organization_id} and ticket_id = ${ticket_id} ${slice}`,
   }
+}
+
+/** SQL for the doer of an entry, as answers show it. */
+export function actorOf(sql: Sql): Fragment {
+  return sql`
+    case
+      when rule is null then json_build_object('type', actor_type, 'id', actor_id, 'name', actor_name)
+      else json_build_object('type', actor_type, 'id', actor_id, 'name', actor_name, 'rule', rule)
+    end`
 }

@@ -143,22 +143,19 @@ function toRequestBody(body: RequestBody, { has_optional_body }: Operation): Req
  * Tells what an operation needs instead of the token that the document names for all. The permission stands beside the
  * scheme: since OpenAPI 3.1 every scheme may list the roles that an operation needs.
  */
-function securityOf({ permission, and_permission, link }: Operation): { security?: Security } {
+function securityOf({ permission, and_permission = [], link }: Operation): { security?: Security } {
   if (permission === 'anyone') return { security: [] }
   if (permission === 'customer') return { security: [{ customer: [] }] }
   if (!isPermission(permission)) return {}
-  return {
-    security: [
-      ...TOKEN,
-      { apiKey: and_permission ? [permission, and_permission] : [permission] },
-      ...(link ? [{}] : []),
-    ],
-  }
+  return { security: [...TOKEN, { apiKey: [permission, ...[and_permission].flat()] }, ...(link ? [{}] : [])] }
 }
 
 /** Adds what an API key needs for the operation. */
 function descriptionOf({ description, permission, deprecation, ...more }: Operation): { description: string } {
-  const also = more.and_permission ? ` and \`${more.and_permission}\`` : ''
+  const also = [more.and_permission ?? []]
+    .flat()
+    .map((one) => ` and \`${one}\``)
+    .join('')
   const or = more.or_permission && more.or_permission !== 'member' ? ` or \`${more.or_permission}\`` : ''
   const need = isPermission(permission) ? `API keys need \`${permission}\`${also}${or}.` : 'Takes no API key.'
   const end = deprecation && `Deprecated since ${deprecation.since}; it may be gone from ${deprecation.sunset} on.`

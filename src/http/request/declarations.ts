@@ -43,8 +43,8 @@ export type Declared = {
   permission?: Access
   /** Other permissions, of which each is enough; with `member` the command judges what a person may do. */
   or_permission?: OtherAccess
-  /** Another permission that is needed, too. */
-  and_permission?: Permission
+  /** Other permissions that are all needed, too. */
+  and_permission?: Permission | readonly Permission[]
   /** Errors that follow from neither the path, nor the permission, nor the models: what the command finds. */
   codes?: readonly ErrorCode[]
   /** The same for ids that are not in the path, which are 422. */
@@ -77,7 +77,7 @@ declare module 'elysia' {
 export type Declaration = {
   permission: Access
   or_permission?: OtherAccess
-  and_permission?: Permission
+  and_permission?: Permission | readonly Permission[]
   removes_path?: true
   if_match?: 'by its command'
   reads?: true | 'dry run'

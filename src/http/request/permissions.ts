@@ -20,6 +20,7 @@ const RESOURCES = [
   'teams',
   'schedules',
   'sla_policies',
+  'rules',
   'organization',
 ] as const
 
@@ -55,7 +56,7 @@ const AGENT: ReadonlySet<Permission | Standing> = new Set([
   ...(['contacts:read', 'contacts:write', 'companies:read', 'companies:write', 'labels:read', 'labels:write'] as const),
   ...(['time_entries:read', 'time_entries:write', 'webhooks:read', 'mailboxes:read'] as const),
   ...(['users:read', 'teams:read', 'organization:read', 'views:read', 'views:write'] as const),
-  ...(['schedules:read', 'sla_policies:read', 'reports:read'] as const),
+  ...(['schedules:read', 'sla_policies:read', 'reports:read', 'rules:read'] as const),
 ])
 
 type Role = (typeof ROLES)[number]
@@ -95,16 +96,16 @@ export function mayChange({ actor }: Pick<Scope, 'actor'>, { author, is_taken, i
 type Need = {
   permission: Permission | Standing
   or_permission?: Permission | 'member' | readonly Permission[]
-  and_permission?: Permission
+  and_permission?: Permission | readonly Permission[]
 }
 
 /** Returns a right that the scope's actor lacks for a route; undefined when it may call it. */
 export function lackedRight(
   scope: Pick<Scope, 'actor'>,
-  { permission, or_permission = [], and_permission }: Need,
+  { permission, or_permission = [], and_permission = [] }: Need,
 ): Permission | Standing | undefined {
   if (![permission, or_permission].flat().some((one) => permits(scope, one))) return permission
-  return and_permission && !permits(scope, and_permission) ? and_permission : undefined
+  return [and_permission].flat().find((one) => !permits(scope, one))
 }
 
 /** The 403 for an actor who lacks what is needed. A program is told which permission that is. */

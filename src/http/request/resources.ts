@@ -37,7 +37,8 @@ const RESOURCES = {
   ticket_id: { table: 'tickets', code: 'TICKET_NOT_FOUND', deleted: 'deleted_at' },
   message_id: { table: 'messages', code: 'MESSAGE_NOT_FOUND', parent: 'ticket_id' },
   draft_id: { table: 'drafts', code: 'DRAFT_NOT_FOUND', foreign_keys: ['attachments_draft_fk'] },
-  macro_id: { table: 'macros', code: 'MACRO_NOT_FOUND' },
+  macro_id: { table: 'macros', code: 'MACRO_NOT_FOUND', foreign_keys: ['rules_macro_fk'] },
+  rule_id: { table: 'rules', code: 'RULE_NOT_FOUND' },
   participant_id: { table: 'participants', code: 'PARTICIPANT_NOT_FOUND', parent: 'ticket_id' },
   attachment_id: { table: 'attachments', code: 'ATTACHMENT_NOT_FOUND' },
   contact_id: {

@@ -48,6 +48,7 @@ export function draftOf(
     sender_name: sender?.name || writer.name,
     sender_email: sender?.email ?? writer.email,
     auto_reply: content?.auto_reply ?? false,
+    from_list: headers.list !== null,
     // The check was of the member who passed it on.
     sender_verified: mail.passed_on ? null : mail.sender_verified,
     reply_to: mail.reply_to,

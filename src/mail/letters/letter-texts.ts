@@ -70,6 +70,11 @@ const OFF = {
       `An SLA policy of ${of} is switched off, because it would have promised more than was meant.`,
     remedy: 'Say anew what tickets and what hours it is for, then switch it on again.',
   },
+  rule: {
+    subject: (of: string) => `A rule of ${of} is switched off`,
+    meaning: (of: string) => `A rule of ${of} is switched off. Nothing is done by it any more.`,
+    remedy: 'Mend its macro or its filter, then set the rule active again.',
+  },
   retention_rule: {
     subject: (of: string) => `A retention rule of ${of} is switched off`,
     meaning: (of: string) => `A retention rule of ${of} is switched off, because it would have fitted more tickets.`,
@@ -99,6 +104,8 @@ function namesOf(off: SwitchedOff): string {
       return `Webhook: ${off.id}\nHost: ${off.name}`
     case 'sla_policy':
       return `Policy: ${plainName(off.name)}`
+    case 'rule':
+      return `Rule: ${plainName(off.name)}\nId: ${off.id}`
     case 'retention_rule':
       return `Rule: ${off.name}`
   }

@@ -58,6 +58,8 @@ export type CustomerReply = {
   html: string
   attachments?: MailAttachment[]
   dkim?: DkimSigner | null
+  /** A rule wrote it (RFC 3834). */
+  is_automatic?: boolean
 }
 
 export type ComposedMail = {
@@ -113,7 +115,10 @@ export function composeReply(reply: CustomerReply): ComposedMail {
     text: withLineEnds(reply.text),
     html: withLineEnds(reply.html),
     attachments: (reply.attachments ?? []).map(attachmentOf),
-    headers: { Subject: { prepared: true, foldLines: true, value: encodedText(subject) } },
+    headers: {
+      Subject: { prepared: true, foldLines: true, value: encodedText(subject) },
+      ...(reply.is_automatic && { 'Auto-Submitted': 'auto-replied' }),
+    },
     envelope: {
       from: { name: '', address: envelope_from },
       to: recipients.map((address) => ({ name: '', address })),

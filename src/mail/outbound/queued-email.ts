@@ -29,6 +29,7 @@ export type Email = {
   quoted_ids: string[] | null
   email_message_id: string
   begins_ticket: boolean
+  is_automatic: boolean
   organization_name: string
   mailbox_id: string | null
   address: string | null
@@ -59,7 +60,7 @@ export type MailRecipient = {
 export async function readEmail({ sql, organization_id }: Scope, job: OutboxJob): Promise<Email | undefined> {
   const [email] = await sql<Email[]>`
     select t.id as ticket_id, t.code, t.subject, m.body, m.format, m.body_html, m.signature_html, m.quoted_ids,
-      m.email_message_id, m.begins_ticket, o.name as organization_name, b.id as mailbox_id, b.address, b.name as mailbox_name, b.from_name, m.sender_name,
+      m.email_message_id, m.begins_ticket, m.rule_id is not null as is_automatic, o.name as organization_name, b.id as mailbox_id, b.address, b.name as mailbox_name, b.from_name, m.sender_name,
       b.active and b.may_use_address as active, b.plus_addressing, b.verp,
       case when b.smtp_host is not null then json_build_object(
         'host', b.smtp_host, 'port', b.smtp_port, 'security', b.smtp_security, 'username', b.smtp_username,
@@ -133,6 +134,7 @@ export async function replyOf(
     reply_to: email.plus_addressing ? { address: replyAddress(address, email.ticket_id) } : undefined,
     subject: email.subject,
     is_answer: !email.begins_ticket,
+    is_automatic: email.is_automatic,
     code: email.code,
     message_id: email.email_message_id,
     in_reply_to: conversation.at(-1),

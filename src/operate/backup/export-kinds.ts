@@ -12,10 +12,12 @@ import { getDrafts } from '../../desk/drafts/queries'
 import { listLabels } from '../../desk/labels/queries'
 import { getMacros } from '../../desk/macros/queries'
 import { getMessages } from '../../desk/messages/queries'
+import { listRules } from '../../desk/rules/queries'
 import { listSchedules } from '../../desk/schedules/queries'
 import { listSlaPolicies } from '../../desk/sla-policies/queries'
 import { listTickets } from '../../desk/tickets/list'
 import { listTimeEntries } from '../../desk/time-entries/queries'
+import { actorOf } from '../../desk/timeline/queries'
 import { listTimers } from '../../desk/timers/queries'
 import { listDomains } from '../../mail/domains/queries'
 import { listInboundMessages } from '../../mail/inbound-messages/queries'
@@ -56,6 +58,7 @@ export const KINDS: Kind[] = [
   { name: 'messages', meaning: 'messages and notes, with the ticket_id of each, and whom they quote', read: messages },
   { name: 'drafts', meaning: 'messages that are not sent yet', read: drafts },
   { name: 'macros', meaning: 'prepared answers', read: macros },
+  { name: 'rules', meaning: 'macros that are applied by themselves', read: pages(listRules) },
   { name: 'participants', meaning: 'people of a ticket besides its contact', read: byId(participantRows) },
   { name: 'activity', meaning: 'timelines of tickets', read: byId(activityRows) },
   {
@@ -226,8 +229,7 @@ function participantRows(scope: Scope, after: string, most: Fragment) {
 function activityRows(scope: Scope, after: string, most: Fragment) {
   const { sql, organization_id } = scope
   return sql<{ id: string }[]>`
-    select a.ticket_id, a.id, a.type,
-      json_build_object('type', a.actor_type, 'id', a.actor_id, 'name', a.actor_name) as actor, a.data, a.created_at
+    select a.ticket_id, a.id, a.type, ${actorOf(sql)} as actor, a.data, a.created_at
     from activities a ${withLiveTicket(scope, sql`a`)}
     where a.organization_id = ${organization_id} and a.id > ${after} order by a.id ${most}`
 }

@@ -46,6 +46,7 @@ const LANES = {
   letter: 'mailbox or organization',
   wake: 'organization',
   draft: 'organization',
+  rule: 'organization',
 } as const
 const WORDS = {
   webhook: 'receivers learn late what has happened',
@@ -54,4 +55,5 @@ const WORDS = {
   letter: 'invitations and links for forgotten passwords leave late',
   wake: 'tickets sleep too long',
   draft: 'answers that are sent later leave late',
+  rule: 'rules are applied late',
 } as const

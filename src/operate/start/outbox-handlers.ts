@@ -3,6 +3,7 @@ import { closeRenderer } from '../../base/html/render'
 import { tellAdminsBy } from '../../delivery/told/tell-admins'
 import { deliverWebhook } from '../../delivery/webhooks/deliver'
 import { sendDueDraft } from '../../desk/drafts/send-due'
+import { ruleHandler } from '../../desk/rules/apply-rules'
 import { wakeTicket } from '../../desk/tickets/wake-ticket'
 import { inboundHandler } from '../../mail/inbound/receive'
 import { writeAdminLetters } from '../../mail/letters/admin-letters'
@@ -20,6 +21,7 @@ export const HANDLERS = {
   letter: letterHandler,
   wake: wakeTicket,
   draft: sendDueDraft,
+  rule: ruleHandler,
 }
 
 /**

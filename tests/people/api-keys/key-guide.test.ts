@@ -5,7 +5,7 @@ import path from 'node:path'
 import { GRANTS } from '../../../src/http/request/permissions'
 import { api, startApi, stopApi } from '../../support/api'
 
-type Detail = { permission: string; or_permission?: string | string[]; and_permission?: string }
+type Detail = { permission: string; or_permission?: string | string[]; and_permission?: string | string[] }
 type Route = { method: string; path: string; hooks: { detail: Detail } }
 
 beforeAll(() => startApi())
@@ -17,7 +17,8 @@ test('the guide lists every permission with the requests that need it, as the ro
   const rows = GRANTS.filter((grant) => !grant.startsWith('*')).map((permission) => {
     const requests = (needing.get(permission) ?? []).map((route) => {
       const { and_permission } = route.hooks.detail
-      return nameOf(route) + (and_permission ? ` (with \`${and_permission}\`)` : '')
+      const others = [and_permission ?? []].flat().map((one) => `\`${one}\``)
+      return nameOf(route) + (others.length > 0 ? ` (with ${others.join(' and ')})` : '')
     })
     const others = routes.filter(({ hooks }) => [hooks.detail.or_permission].flat().includes(permission)).map(nameOf)
     return `| \`${permission}\` | ${requests.join(', ')}${others.length > 0 ? `; also ${others.join(', ')}` : ''} |`

@@ -20,13 +20,13 @@ type Others = string | readonly string[]
 type Route = {
   method: string
   path: string
-  hooks: { detail: { permission: string; or_permission?: Others; and_permission?: string } }
+  hooks: { detail: { permission: string; or_permission?: Others; and_permission?: Others } }
 }
 
 let settings: ChangedSettings
 let organization: Organization
 let world: World
-let endpoints: (Endpoint & { permission: string; or_permission?: Others; and_permission?: string })[]
+let endpoints: (Endpoint & { permission: string; or_permission?: Others; and_permission?: Others })[]
 
 beforeAll(async () => {
   await startApi()
@@ -63,8 +63,8 @@ function programWith(permissions: readonly string[]): Promise<Program> {
 const READS_OF_EVENTS = ['tickets:read', 'messages:read', 'contacts:read', 'time_entries:read']
 
 /** The least that a request with a permission takes. */
-function least(permission: string, and_permission?: string): string[] {
-  const needed = and_permission ? [permission, and_permission] : [permission]
+function least(permission: string, and_permission?: Others): string[] {
+  const needed = [permission, and_permission ?? []].flat()
   return permission === 'webhooks:write' ? [...needed, ...READS_OF_EVENTS] : needed
 }
 
@@ -143,7 +143,7 @@ describe('every route', () => {
   test('reads with the permission to write, and with that for everything', async () => {
     for (const endpoint of endpoints.filter((one) => takesKeys(one) && one.method === 'GET')) {
       const { permission, and_permission } = endpoint
-      const others = and_permission ? [and_permission] : []
+      const others = [and_permission ?? []].flat()
       const grants = ['*:read', '*:write', permission.replace(':read', ':write')]
       for (const grant of grants.filter((one) => GRANTS.some((known) => known === one))) {
         const answer = await call(await programWith([grant, ...others]), endpoint)

@@ -18,9 +18,9 @@ const MARK = 'Unmistakable'
 const NOBODY = '01890000-0000-7000-8000-000000000000'
 
 /**
- * Requests that an agent may not make: write webhooks, mailboxes, domains, members, teams, schedules, policies and
- * settings, test and retry, see raw mail, API keys, the identity provider, rules of retention, the audit log or timers
- * of others, export or erase a person, make tokens of customers.
+ * Requests that an agent may not make: write webhooks, mailboxes, domains, members, teams, schedules, policies, rules
+ * and settings, test and retry, see raw mail, API keys, the identity provider, rules of retention, the audit log or
+ * timers of others, export or erase a person, make tokens of customers.
  */
 function isAdminOnly({ method, path }: Endpoint): boolean {
   if (/^\/(inbound-messages|sender-rules|audit-log|api-keys|timers|stats|identity-provider|retention)/.test(path))
@@ -28,7 +28,7 @@ function isAdminOnly({ method, path }: Endpoint): boolean {
   if (/^\/contacts\/.*\/(export|erase|tokens)(\/|$)/.test(path)) return true
   return (
     method !== 'GET' &&
-    /^\/(webhooks|mailboxes|domains|users|teams|schedules|sla-policies|organization)(\/|$)/.test(path)
+    /^\/(webhooks|mailboxes|domains|users|teams|schedules|sla-policies|rules|organization)(\/|$)/.test(path)
   )
 }
 
@@ -52,6 +52,7 @@ const REFERENCES: Record<string, WorldId> = {
   mailbox_id: 'mailbox_id',
   team_id: 'team_id',
   schedule_id: 'schedule_id',
+  macro_id: 'macro_id',
   member_ids: 'user_id',
   view_id: 'view_id',
   label_ids: 'label_id',

@@ -38,6 +38,10 @@ export const messages = distributedTable(
     sender_name: text().notNull(),
     sender_email: text(),
     auto_reply: boolean().notNull().default(false),
+    /** A mailing list passed it on: rules never answer it. */
+    from_list: boolean().notNull().default(false),
+    /** The rule that wrote it: it is not the team's answer, and its email says that a machine wrote it. */
+    rule_id: uuid(),
     /** Inbound email: true when DMARC proves From, false when From is forged, null when nobody can tell. */
     sender_verified: boolean(),
     /** Inbound email: where its sender wants answers, when that is another address. */

@@ -277,6 +277,8 @@ export const activities = distributedTable(
     actor_type: text({ enum: ACTOR_TYPES }).notNull(),
     actor_id: uuid(),
     actor_name: text(),
+    /** The rule by which the system did it, with its name at that time. */
+    rule: jsonb().$type<{ id: string; name: string }>(),
     data: jsonb().$type<Record<string, unknown>>().notNull().default({}),
     created_at: createdAt(),
   },

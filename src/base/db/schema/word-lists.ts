@@ -66,8 +66,9 @@ export const SPAM_JUDGES = [...MAIL_JUDGES, 'sender_rule', 'repeat'] as const
 /** The verdict of a scan for viruses. `pending`: it is still to be asked; `skipped`: too large for the scanner. */
 export const SCANS = ['clean', 'infected', 'pending', 'skipped'] as const
 export const WEBHOOK_STATUSES = ['active', 'failed'] as const
+export const RULE_STATUSES = ['active', 'failed'] as const
 export const DELIVERY_STATUSES = ['pending', 'retrying', 'success', 'failed', 'cancelled'] as const
-export const OUTBOX_KINDS = ['webhook', 'email', 'inbound', 'letter', 'wake', 'draft'] as const
+export const OUTBOX_KINDS = ['webhook', 'email', 'inbound', 'letter', 'wake', 'draft', 'rule'] as const
 export const DEED_KINDS = [
   'merge contacts',
   'erase contact',

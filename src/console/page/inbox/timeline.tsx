@@ -36,7 +36,10 @@ function Entries({ api, ticket }: Pick<View, 'api'> & { ticket: TicketWithMessag
     <ol class="timeline">
       {list.value.map(({ id, actor, type, data, created_at }) => (
         <li key={id}>
-          <strong dir="auto">{actor.name ?? 'Deskwire'}</strong> {wordsOf(type, data)} · <Time at={created_at} />
+          <strong dir="auto">
+            {actor.rule ? t('timeline.rule', { name: actor.rule.name }) : (actor.name ?? 'Deskwire')}
+          </strong>{' '}
+          {wordsOf(type, data)} · <Time at={created_at} />
         </li>
       ))}
     </ol>

@@ -1,5 +1,5 @@
 /** The fields of one rule about old tickets. */
-import type { Rule } from '../../../desk/retention/model'
+import type { RetentionRule } from '../../../desk/retention/model'
 import type { Api } from '../api'
 import { findCompanies, nameCompany } from '../customers/find'
 import { Picks } from '../forms/picks'
@@ -10,11 +10,11 @@ import { t } from '../words/catalogue'
 
 type Props = {
   place: number
-  rule: Rule
+  rule: RetentionRule
   labels: Option[]
   api: Api
   fault: string | undefined
-  onChange: (changes: Partial<Rule>) => void
+  onChange: (changes: Partial<RetentionRule>) => void
   onRemove: () => void
 }
 
@@ -27,7 +27,7 @@ export function RuleFields({ place, rule, labels, api, fault, onChange, onRemove
           label={t('field.status')}
           value={rule.status}
           options={(['resolved', 'closed'] as const).map((value) => ({ value, text: t(`status.${value}`) }))}
-          onChoose={(status) => onChange({ status: status as Rule['status'] })}
+          onChoose={(status) => onChange({ status: status as RetentionRule['status'] })}
         />
         <label class="field">
           <span>{t('retention.days')}</span>
@@ -43,7 +43,7 @@ export function RuleFields({ place, rule, labels, api, fault, onChange, onRemove
           label={t('retention.action')}
           value={rule.action}
           options={(['erase', 'delete'] as const).map((value) => ({ value, text: t(`retention.${value}`) }))}
-          onChoose={(action) => onChange({ action: action as Rule['action'] })}
+          onChoose={(action) => onChange({ action: action as RetentionRule['action'] })}
         />
       </div>
       <Check text={t('retention.active')} checked={rule.active} onChange={(active) => onChange({ active })} />

@@ -1,6 +1,6 @@
 /** Rules about old tickets, with what they would do now, and labels that keep tickets. */
 import { useState } from 'preact/hooks'
-import type { Retention, RetentionPreview, Rule } from '../../../desk/retention/model'
+import type { Retention, RetentionPreview, RetentionRule } from '../../../desk/retention/model'
 import { type Api, Refusal } from '../api'
 import { useLive } from '../live'
 import { useNames } from '../names'
@@ -14,10 +14,17 @@ import { t } from '../words/catalogue'
 import { Labels, RuleFields } from './retention-rule'
 
 const SELDOM_MS = 300_000
-const NEW_RULE: Rule = { status: 'closed', label_ids: [], company_ids: [], days: 730, action: 'erase', active: true }
+const NEW_RULE: RetentionRule = {
+  status: 'closed',
+  label_ids: [],
+  company_ids: [],
+  days: 730,
+  action: 'erase',
+  active: true,
+}
 
 /** A rule of the form has a key of its own, so that it stays itself when others come and go. */
-type Draft = Omit<Retention, 'rules'> & { rules: (Rule & { key: number })[] }
+type Draft = Omit<Retention, 'rules'> & { rules: (RetentionRule & { key: number })[] }
 
 export function RetentionSettings(view: View) {
   const { api } = view
@@ -126,7 +133,7 @@ function Edit({ api, retention, reload }: View & { retention: Retention; reload:
   )
 }
 
-type FoundProps = RetentionPreview['rules'][number] & { rule: Rule; organization_id: string }
+type FoundProps = RetentionPreview['rules'][number] & { rule: RetentionRule; organization_id: string }
 
 /** The effect of a rule now. */
 function Found({ tickets, oldest, rule, organization_id }: FoundProps) {

@@ -20,6 +20,7 @@ import { Outbound } from './outbound-list'
 import { People } from './people'
 import { SignInSettings } from './provider'
 import { RetentionSettings } from './retention-settings'
+import { RuleSettings } from './rule-settings'
 import { SenderRules } from './sender-rules'
 import { Sessions } from './session-list'
 import { TeamSettings } from './team-settings'
@@ -31,7 +32,18 @@ type Name = (typeof NAMES)[number]
 const NAMES = [
   ...(['start', 'account', 'notify', 'factor', 'sessions', 'labels', 'macros', 'views'] as const),
   ...(['mailboxes', 'domains', 'inbound', 'outbound', 'senders'] as const),
-  ...(['organization', 'people', 'teams', 'signin', 'keys', 'webhooks', 'retention', 'imports', 'audit'] as const),
+  ...([
+    'organization',
+    'people',
+    'teams',
+    'rules',
+    'signin',
+    'keys',
+    'webhooks',
+    'retention',
+    'imports',
+    'audit',
+  ] as const),
 ]
 
 const YOURS: Part[] = [
@@ -57,6 +69,7 @@ const ORGANIZATION: Part[] = [
   ['organization', OrganizationSettings],
   ['people', People],
   ['teams', TeamSettings],
+  ['rules', RuleSettings],
   ['signin', SignInSettings],
   ['keys', Keys],
   ['webhooks', Webhooks],

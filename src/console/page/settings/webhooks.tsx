@@ -3,8 +3,9 @@ import type { Webhook } from '../../../delivery/webhooks/model'
 import { hrefOf } from '../route'
 import type { View } from '../view-types'
 import { t } from '../words/catalogue'
+import { useFilterNames, withFilter } from './filter-form'
 import { Managed } from './managed'
-import { EVENTS, useFilterNames, webhookBody, webhookSpecs, webhookValue } from './webhook-form'
+import { EVENTS, webhookSpecs, webhookValue } from './webhook-form'
 import { WebhookPage } from './webhook-page'
 import { WebhookState } from './webhook-state'
 
@@ -42,7 +43,7 @@ function WebhookList({ api }: View) {
       )}
       specs={(one) => webhookSpecs(names, one)}
       startOf={webhookValue}
-      toBody={webhookBody}
+      toBody={withFilter}
       deleteMeans={() => t('webhook.delete_means')}
     />
   )

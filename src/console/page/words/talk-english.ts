@@ -221,6 +221,7 @@ export const talkEnglish = {
   'side.timeline': 'Timeline',
 
   'timeline.created': 'created the ticket',
+  'timeline.rule': 'Rule “{name}”',
   'timeline.changed': 'changed {field} from {from} to {to}',
   'timeline.labels_added': 'added {labels}',
   'timeline.labels_removed': 'removed {labels}',

@@ -229,6 +229,7 @@ export const talkGerman: Translated<typeof talkEnglish> = {
   'side.timeline': 'Verlauf',
 
   'timeline.created': 'hat das Ticket angelegt',
+  'timeline.rule': 'Regel „{name}“',
   'timeline.changed': 'hat {field} von {from} auf {to} geändert',
   'timeline.labels_added': 'hat {labels} hinzugefügt',
   'timeline.labels_removed': 'hat {labels} entfernt',
