@@ -336,7 +336,7 @@ create table events (
   resource_id uuid,
   ticket_id uuid,
   constraint events_organization_id_id_pk PRIMARY KEY (organization_id, id),
-  constraint events_type CHECK ((type = ANY (ARRAY['ticket.created'::text, 'ticket.updated'::text, 'ticket.deleted'::text, 'ticket.assigned'::text, 'ticket.status_changed'::text, 'ticket.erased'::text, 'ticket.merged'::text, 'ticket.unmerged'::text, 'ticket.split'::text, 'message.created'::text, 'message.deleted'::text, 'message.email_sent'::text, 'message.email_failed'::text, 'message.email_bounced'::text, 'message.erased'::text, 'contact.created'::text, 'contact.updated'::text, 'contact.deleted'::text, 'company.created'::text, 'company.updated'::text, 'company.deleted'::text, 'label.created'::text, 'label.updated'::text, 'label.deleted'::text, 'time_entry.created'::text, 'time_entry.updated'::text, 'time_entry.deleted'::text, 'inbound_message.filed'::text, 'organization.imported'::text, 'test.ping'::text])))
+  constraint events_type CHECK ((type = ANY (ARRAY['ticket.created'::text, 'ticket.updated'::text, 'ticket.deleted'::text, 'ticket.assigned'::text, 'ticket.status_changed'::text, 'ticket.erased'::text, 'ticket.merged'::text, 'ticket.unmerged'::text, 'ticket.split'::text, 'ticket.rated'::text, 'message.created'::text, 'message.deleted'::text, 'message.email_sent'::text, 'message.email_failed'::text, 'message.email_bounced'::text, 'message.erased'::text, 'contact.created'::text, 'contact.updated'::text, 'contact.deleted'::text, 'company.created'::text, 'company.updated'::text, 'company.deleted'::text, 'label.created'::text, 'label.updated'::text, 'label.deleted'::text, 'time_entry.created'::text, 'time_entry.updated'::text, 'time_entry.deleted'::text, 'inbound_message.filed'::text, 'organization.imported'::text, 'test.ping'::text])))
 );
 CREATE INDEX events_age ON events USING btree (id);
 CREATE CONSTRAINT TRIGGER events_place AFTER INSERT ON events DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.type <> 'test.ping'::text)) EXECUTE FUNCTION place_event();
@@ -775,6 +775,7 @@ create table organizations (
   portal_origins text[] default '{}'::text[] not null,
   spam_policy text default 'hold'::text not null,
   time_zone text default 'UTC'::text not null,
+  ask_rating_after_minutes integer,
   constraint organizations_pkey PRIMARY KEY (id),
   constraint organizations_currency CHECK ((currency ~ '^[A-Z]{3}$'::text)),
   constraint organizations_hourly_rate CHECK (((hourly_rate >= (0)::numeric) AND (hourly_rate <= (1000000)::numeric))),
@@ -876,6 +877,18 @@ create table provider_tokens (
   constraint provider_tokens_kind CHECK ((kind = ANY (ARRAY['state'::text, 'code'::text, 'logout'::text])))
 );
 CREATE INDEX provider_tokens_expiry ON provider_tokens USING btree (expires_at);
+
+create table rating_requests (
+  organization_id uuid not null,
+  id uuid not null,
+  ticket_id uuid not null,
+  is_automatic boolean not null,
+  sent_at timestamp with time zone,
+  contact_id uuid,
+  constraint rating_requests_organization_id_id_pk PRIMARY KEY (organization_id, id),
+  constraint rating_requests_ticket_fk FOREIGN KEY (organization_id, ticket_id) REFERENCES tickets(organization_id, id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX rating_requests_ticket ON rating_requests USING btree (organization_id, ticket_id);
 
 create table read_marks (
   organization_id uuid not null,

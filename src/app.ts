@@ -37,6 +37,7 @@ import { messageRoutes } from './desk/messages/routes'
 import { openingRoutes } from './desk/opening/routes'
 import { participantRoutes } from './desk/participants/routes'
 import { contactTokenRoutes, portalRoutes } from './desk/portal/routes'
+import { ratingPageRoutes, ratingRequestRoutes } from './desk/rating-requests/routes'
 import { readMarkRoutes } from './desk/read-marks/routes'
 import { reportRoutes } from './desk/reports/routes'
 import { retentionRoutes } from './desk/retention/routes'
@@ -93,6 +94,7 @@ export function createApp(isReady: () => Promise<boolean>, stopping?: AbortSigna
     .use(config.MCP === 'on' ? mcpRoutes(documented, declarations) : (app: Elysia) => app)
     .use(guideRoutes)
     .use(pageRoutes)
+    .use(ratingPageRoutes)
     .use(consoleRoutes)
     .use(api)
   readDeclarations(app, declarations)
@@ -102,7 +104,8 @@ export function createApp(isReady: () => Promise<boolean>, stopping?: AbortSigna
 
 /** Puts the sections of the interface together. */
 function createApi(): AnyElysia {
-  return new Elysia({ prefix: '/api/v1', normalize: false })
+  // The types of so many routes together are too deep for the compiler, and nobody asks for them.
+  return (new Elysia({ prefix: '/api/v1', normalize: false }) as AnyElysia)
     .use(authRoutes)
     .use(secondFactorRoutes)
     .use(providerSignInRoutes)
@@ -127,6 +130,7 @@ function createApi(): AnyElysia {
     .use(mergingRoutes)
     .use(viewingRoutes)
     .use(readMarkRoutes)
+    .use(ratingRequestRoutes)
     .use(viewRoutes)
     .use(retentionRoutes)
     .use(webhookRoutes)

@@ -39,6 +39,7 @@ export const EVENT_MODELS: Record<(typeof EVENTS)[number], TSchema> = {
   'ticket.merged': also(Ticket, { sources, moved }),
   'ticket.unmerged': also(Ticket, { sources, moved }),
   'ticket.split': also(Ticket, { new_ticket: refs, message_ids: ids('Its first messages'), moved }),
+  'ticket.rated': Ticket,
   'message.created': MessageOfTicket,
   'message.deleted': MessageOfTicket,
   'message.email_sent': MessageOfTicket,

@@ -92,6 +92,7 @@ export const ERRORS = {
   EMPTY_BODY: [422, 'The message body is required'],
   INVALID_CODE: [422, 'The code is not right'],
   PROVIDER_UNREACHABLE: [422, 'The identity provider cannot be used'],
+  RATING_REQUESTED: [422, 'The contact was asked for a rating before'],
   SECOND_FACTOR_EXISTS: [422, 'The account has a second factor already'],
   EMAIL_ALREADY_EXISTS: [422, 'The email address is already used'],
   EXTERNAL_ID_EXISTS: [422, 'The external id is already used'],

@@ -13,6 +13,7 @@ export type Purpose =
   | 'letter-tag'
   | 'note-letter-tag'
   | 'attachment-url'
+  | 'rating-link'
   | 'cursor'
   | 'provider'
   | 'backup'

@@ -108,6 +108,8 @@ const REFUSED = [
   'DELETE /auth/second-factor',
   'POST /auth/oidc/token',
   'PUT /identity-provider',
+  // The ticket is not resolved.
+  'PUT /my/tickets/{ticket_id}/rating',
   'POST /auth/refresh',
   'POST /auth/password/reset',
   'POST /auth/invitations/{token}/accept',

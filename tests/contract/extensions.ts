@@ -468,6 +468,23 @@ POST /contacts/:contact_id/tokens / request / ttl_seconds | scope <- customer-to
 DELETE /contacts/:contact_id/tokens <- customer-tokens: a token > is revoked alone or with all others of the contact, at once in this process
 DELETE /contacts/:contact_id/tokens/:id <- customer-tokens: a token > is revoked alone or with all others of the contact, at once in this process
 Contact tokens / code / CONTACT_TOKEN_NOT_FOUND <- customer-tokens: a token > is revoked alone or with all others of the contact, at once in this process
+POST /tickets/:ticket_id/rating-request <- ratings: the contact of a resolved ticket is asked by a mail, once, and rates by a form behind its link
+POST /tickets/:ticket_id/rating-request / code / RATING_REQUESTED | INVALID_STATUS <- ratings: the contact of a resolved ticket is asked by a mail, once, and rates by a form behind its link
+POST /tickets/:ticket_id/rating-request / code / EMAIL_SEND_FAILED <- ratings: without a contact or a mailbox that can send nobody is asked
+Ratings / the mail anchors <- ratings: an answer to the mail is a message of the ticket, also when only its id is left
+Ratings / German or English <- ratings: who writes German is asked in German, also when the newest mail is on another ticket
+Ratings / ask_rating_after_minutes <- ratings: after a while > the service asks, once, when the ticket was resolved and not before
+Ratings / ask_rating_after_minutes / 0: at once <- ratings: after a while > 0 asks at once; a ticket that is closed and was not resolved is not asked about
+Ratings / ask_rating_after_minutes / reopened <- ratings: after a while > opening by %s takes it back, resolving asks anew
+GET|POST /rate/:token / asks again before it counts <- ratings: an attack on links: > who opens the link, asks for its head, or sends an empty or wrong form rates nothing
+GET|POST /rate/:token / forged <- ratings: an attack on links: > a forged token, one of a request that is none, and one that was changed open nothing
+GET|POST /rate/:token / 30 days, erasure, deletion, merge <- ratings: an attack on links: > a link ends %s
+GET|POST /rate/:token / limited per address <- ratings: an attack on links: > an address that asks too often waits, and nobody else
+Ratings / a Cc never rates <- ratings: an attack on links: > nobody in copy is asked, and no address of ours
+Ratings / the newest counts, also at once <- ratings: an attack on links: > the same form again changes nothing, another one counts instead, 16 at once leave one
+Ratings / a merge keeps the target's <- ratings: an attack on links: > a merge keeps the rating of the target
+PUT /my/tickets/:ticket_id/rating <- ratings: on the portal > the contact of a ticket rates it when it is done, and sees that alone
+Ratings / erase and export <- ratings: on the portal > export and erasure of the person take the comment
 Contact tokens / end with contact, erasure, key <- customer-tokens: a token > ends within 10 seconds with %s
 Contact tokens / end with the admin <- customer-tokens: a token > ends within 10 seconds when the admin who made it %s
 Contact tokens / for /my alone <- customer-tokens: every route > but those of customers refuses the token of one, and changes nothing

@@ -116,6 +116,7 @@ describe('a POST that is sent again with its key', () => {
     expect(refused).toEqual([
       'POST /tickets/{ticket_id}/messages/{message_id}/resend',
       'POST /tickets/{ticket_id}/unmerge',
+      'POST /tickets/{ticket_id}/rating-request',
       'POST /users/{user_id}/invite',
       'POST /domains/{domain_id}/verify',
       'POST /inbound-messages/{inbound_message_id}/release',

@@ -22,7 +22,7 @@ import {
 } from '../support/api'
 import { createProgram, type Program } from '../support/api-keys'
 import { nodeUrls } from '../support/cluster'
-import { isForCustomers, manyCustomers } from '../support/customers'
+import { createCustomer, isForCustomers, manyCustomers } from '../support/customers'
 import type { TestDatabase } from '../support/database'
 import { startDns, type TestDns } from '../support/dns'
 import { type Endpoint, pathWith, readEndpoints } from '../support/endpoints'
@@ -262,6 +262,11 @@ const PREPARED: Record<string, (place: Place, endpoint: Endpoint) => Promise<Par
     await admin.post(`/tickets/${target.id}/merge`, { source_ids: [source.id] })
     return { ids: { ticket_id: source.id } }
   },
+  'POST /tickets/{ticket_id}/rating-request': async ({ admin }) => ({ ids: { ticket_id: await closedTicket(admin) } }),
+  'PUT /my/tickets/{ticket_id}/rating': async ({ admin }) => {
+    const customer = await createCustomer(admin)
+    return { client: customer, ids: { ticket_id: await closedTicket(admin, customer.contact.id) } }
+  },
   'POST /tickets/{ticket_id}/split': async ({ admin }) => {
     const ticket = await createTicket(admin)
     const { data } = (await admin.post(`/tickets/${ticket.id}/messages`, { body: 'Hello', is_internal: true })).body
@@ -303,6 +308,13 @@ async function codeOfProvider({ admin, id }: Place, sub: string): Promise<{ code
   const back = new URLSearchParams({ state: searchParams.get('state')!, code: 'theirs' })
   const { headers } = await stranger().get(`/auth/oidc/callback?${back}`)
   return { code: new URL(headers.get('location')!).searchParams.get('code') ?? '', code_verifier }
+}
+
+/** @returns the id */
+async function closedTicket(admin: Client, contact_id?: string): Promise<string> {
+  const { id } = await createTicket(admin, { contact_id })
+  await admin.patch(`/tickets/${id}`, { status: 'closed' })
+  return id
 }
 
 async function draft({ admin }: Place): Promise<Partial<Prepared>> {

@@ -182,6 +182,8 @@ const NOT_COUNTED = [
   'POST /tickets/{ticket_id}/timer/stop',
   'POST /tickets/{ticket_id}/split',
   'POST /tickets/{ticket_id}/unmerge',
+  'POST /tickets/{ticket_id}/rating-request',
+  'PUT /my/tickets/{ticket_id}/rating',
   'POST /users/{user_id}/invite',
   'GET /auth/invitations/{token}',
   'POST /auth/invitations/{token}/accept',

@@ -140,12 +140,11 @@ export function someOf<const Words extends readonly string[]>(words: Words, opti
 /** A yes or no: JSON true or false, never their names as strings. */
 export const flag = (options: FieldOptions = {}) => Type.Boolean({ fault: 'must be true or false', ...options })
 
-/** A whole number of minutes, from one to a year. */
-export function minutesInput(options: FieldOptions = {}) {
-  return Type.Integer({
-    ...{ minimum: 1, maximum: 525_600, fault: 'must be a whole number of minutes from 1 to 525600' },
-    ...options,
-  })
+/** A whole number of minutes, at most a year. */
+export function minutesInput(options: FieldOptions = {}, minimum: 0 | 1 = 1) {
+  const maximum = 525_600
+  const fault = `must be a whole number of minutes from ${minimum} to ${maximum}`
+  return Type.Integer({ minimum, maximum, fault, ...options })
 }
 
 TypeRegistry.Set<TSchema>('Day', (_schema, value) => typeof value === 'string' && isDay(value))

@@ -11,6 +11,7 @@ import { publish } from '../../delivery/webhooks/publish'
 import { keepDrafts } from '../drafts/send-later'
 import { spreadHold } from '../holds/holds'
 import { lockMail } from '../messages/conversation'
+import { endRequests } from '../ratings/requests'
 import { judgeMarks, markMerged } from '../read-marks/keep-marks'
 import { rebuildSearch } from '../search/ticket-document'
 import { activityOf, changesOf, eventsOf } from '../tickets/changes'
@@ -55,6 +56,7 @@ export function mergeTickets(scope: Scope, target_id: string, { source_ids }: Ne
     const moved = await moveAll(scope, ids, target_id)
     const came = scope.sql`d.ticket_id = ${target_id} and d.original_ticket_id = any(${all.map(({ id }) => id)}::uuid[])`
     await keepDrafts(scope, came, 'TICKET_MERGED')
+    await endRequests(scope, ids)
     await writeMerge(scope, target_id, ids, all, locked_at)
     await recount(scope, [target_id, ...ids])
     await markMerged(scope, target_id, moved.message_ids, ids)

@@ -68,6 +68,7 @@ export async function findRecipients(scope: Scope, ticket: Answered, cc: string[
 type Mailbox = {
   id: string
   address: string
+  plus_addressing: boolean
   signature: string | null
   signature_format: Format | null
   quote: Quote
@@ -88,7 +89,7 @@ type Reachable = {
  */
 export async function findMailbox({ sql, organization_id }: Scope, { id, mailbox_id, contact_id }: Answered) {
   const [mailbox] = await sql<(Mailbox & Reachable)[]>`
-    select id, address, signature, signature_format, quote,
+    select id, address, plus_addressing, signature, signature_format, quote,
       from_name, name as mailbox_name, (
         select o.name from organizations o where o.id = ${organization_id}
       ) as organization_name, array(

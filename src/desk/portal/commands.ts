@@ -14,10 +14,13 @@ import type { DraftWithId } from '../messages/draft'
 import { EMPTY_BODY } from '../messages/model'
 import { getMessage } from '../messages/queries'
 import { addParticipants } from '../participants/commands'
+import { rateTicket } from '../rating-requests/commands'
+import type { NewRating } from '../ratings/model'
+import { isFinished } from '../ratings/requests'
 import { eventsOfNew } from '../tickets/changes'
 import { openTickets } from '../tickets/open-tickets'
 import { reopenTickets } from '../tickets/reopen'
-import type { MyAttachment, MyMessage, MyTicket, NewMyMessage, NewMyTicket } from './model'
+import type { MyAttachment, MyMessage, MyRatedTicket, MyTicket, NewMyMessage, NewMyTicket } from './model'
 import { contactOfShown, getMyTicket, getWritten } from './queries'
 
 /** Opens a ticket of the customer. @throws EMPTY_BODY, ATTACHMENT_NOT_FOUND; INVALID_TOKEN when the token has ended */
@@ -34,7 +37,8 @@ export async function createMyTicket(scope: Scope, { subject, ...input }: NewMyT
     const { ticket } = opened.get(id)!
     const message = await getMessage(inner, id, first.id)
     await publish(inner, [...eventsOfNew(ticket), createdEvent(message, ticket)])
-    return getMyTicket(inner, id)
+    const { rating: _, ...opened_ticket } = await getMyTicket(inner, id)
+    return opened_ticket
   })
 }
 
@@ -58,6 +62,23 @@ export async function createMyMessage(scope: Scope, ticket_id: string, input: Ne
     const reopened = await reopenTickets(inner, [{ ticket_id, actor }], conversation.locked_at)
     await publish(inner, reopened.get(ticket_id) ?? [])
     return getWritten(inner, id)
+  })
+}
+
+/**
+ * Rates a ticket of the customer's own, once the team is done with it.
+ * @throws TICKET_NOT_FOUND, also for a ticket of a colleague; TICKET_MERGED, INVALID_STATUS; INVALID_TOKEN when the
+ *   token has ended
+ */
+export async function rateMine(scope: Scope, ticket_id: string, rating: NewRating): Promise<MyRatedTicket> {
+  return inTransaction(scope, async (outer) => {
+    const inner = await asCustomer(outer)
+    await contactOfShown(inner, ticket_id)
+    await rateTicket(inner, ticket_id, rating, (_, { contact, status }) => {
+      if (contact?.id !== inner.actor.id) throw new ApiError('TICKET_NOT_FOUND')
+      if (!isFinished(status)) throw new ApiError('INVALID_STATUS')
+    }).catch(withoutTarget)
+    return getMyTicket(inner, ticket_id)
   })
 }
 

@@ -8,6 +8,7 @@ import { Instant, orNull, TicketCode, Uuid } from '../../base/shapes/answers'
 import { body, IdsInput, oneOf, optional, text } from '../../base/shapes/fields'
 import { Paging, query, queryWord } from '../../base/shapes/query'
 import { bodyInput, showsWords } from '../messages/model'
+import { Rating } from '../ratings/model'
 
 export const NewContactToken = body({
   ttl_seconds: optional(
@@ -45,6 +46,12 @@ export const MyTicket = Type.Object({
   updated_at: Instant,
 })
 export type MyTicket = typeof MyTicket.static
+
+export const MyRatedTicket = Type.Composite([
+  MyTicket,
+  Type.Object({ rating: orNull(Rating, { description: "The customer's own; null on a ticket of a colleague" }) }),
+])
+export type MyRatedTicket = typeof MyRatedTicket.static
 
 export const MyAttachment = Type.Object({
   id: Uuid,

@@ -14,7 +14,8 @@ import type { InSteps } from '../../http/request/steps'
 import { withUrl } from '../attachments/queries'
 import { type ListedRow, messagesOn, oldestFirst } from '../messages/list-messages'
 import { type MessageRow, messageFields, urlsOf } from '../messages/queries'
-import type { MyMessage, MyTicket, MyTicketFilter } from './model'
+import { presentRating, type RatingColumns } from '../ratings/model'
+import type { MyMessage, MyRatedTicket, MyTicket, MyTicketFilter } from './model'
 
 export type MyMessages = { data: MyMessage[]; meta: PageMeta }
 
@@ -45,13 +46,17 @@ function firstOfEach(scope: Scope, live: () => Fragment, head: Fragment): Fragme
 }
 
 /** @throws TICKET_NOT_FOUND, also for tickets of others */
-export async function getMyTicket(scope: Scope, id: string): Promise<MyTicket> {
+export async function getMyTicket(scope: Scope, id: string): Promise<MyRatedTicket> {
   const { sql, organization_id } = scope
-  const [ticket] = await sql<MyTicket[]>`
-    select ${shownFields(scope)} from tickets t ${withContact(scope)}
+  const [row] = await sql<(MyTicket & RatingColumns & { is_own: boolean })[]>`
+    select ${shownFields(scope)}, t.rating_score, t.rating_comment, t.rated_at,
+      coalesce(t.contact_id = ${requireCustomer(scope).id}, false) as is_own
+    from tickets t ${withContact(scope)}
     where t.organization_id = ${organization_id} and t.id = ${id} and t.deleted_at is null and ${isShown(scope, 't')}`
-  if (!ticket) throw new ApiError('TICKET_NOT_FOUND')
-  return presentTicket(ticket)
+  if (!row) throw new ApiError('TICKET_NOT_FOUND')
+  const { rating_score, rating_comment, rated_at, is_own, ...ticket } = row
+  const rating = is_own ? presentRating({ rating_score, rating_comment, rated_at }) : null
+  return { ...presentTicket(ticket), rating }
 }
 
 function presentTicket(ticket: MyTicket): MyTicket {

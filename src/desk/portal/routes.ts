@@ -4,12 +4,14 @@ import { path } from '../../base/shapes/fields'
 import { Paging, query } from '../../base/shapes/query'
 import { inOrganization } from '../../http/admission/authenticate'
 import { created, data, done, inSteps } from '../../http/request/answer'
-import { createMyMessage, createMyTicket, uploadMine } from './commands'
+import { NewRating } from '../ratings/model'
+import { createMyMessage, createMyTicket, rateMine, uploadMine } from './commands'
 import { createToken, revokeTokens } from './contact-tokens'
 import {
   ContactToken,
   MyAttachment,
   MyMessage,
+  MyRatedTicket,
   MyTicket,
   MyTicketFilter,
   NewContactToken,
@@ -83,8 +85,20 @@ export const portalRoutes = new Elysia(SECTION)
 
   .get('/my/tickets/:ticket_id', ({ scope, params }) => data(getMyTicket(scope, params.ticket_id)), {
     params: path('ticket_id'),
-    response: one(MyTicket),
+    response: one(MyRatedTicket),
     detail: { summary: 'Get my ticket', permission: 'customer' },
+  })
+
+  .put('/my/tickets/:ticket_id/rating', ({ scope, params, body }) => data(rateMine(scope, params.ticket_id, body)), {
+    params: path('ticket_id'),
+    body: NewRating,
+    response: one(MyRatedTicket),
+    detail: {
+      summary: 'Rate my ticket',
+      description: 'When it is resolved or closed. Only its contact; the newest rating counts',
+      permission: 'customer',
+      codes: ['TICKET_MERGED', 'INVALID_STATUS'],
+    },
   })
 
   .get(

@@ -6,6 +6,7 @@ import { inTransaction, type Scope } from '../../base/scope'
 import { dropLetters } from '../../delivery/told/tell-members'
 import { type NewEvent, publish } from '../../delivery/webhooks/publish'
 import { removeDrafts } from '../drafts/remove-drafts'
+import { endRequests } from '../ratings/requests'
 import { newDocument, organizationNumber, readForDocuments, rebuildSearch } from '../search/ticket-document'
 import { ERASED_COLUMNS } from '../tickets/ticket-fields'
 import { recount } from '../turn/turn'
@@ -79,6 +80,7 @@ async function eraseRows(scope: Scope, ids: string[]): Promise<number> {
   )
   const these = sql`organization_id = ${organization_id} and ticket_id = any(${ids}::uuid[])`
   const attachments = await removeDrafts(scope, writtenOn(scope, ids))
+  await endRequests(scope, ids)
   await dropLetters(scope, ids)
   await sql`delete from email_anchors where ${these}`
   // People who came by a merge take part in the tickets of others.

@@ -2,7 +2,7 @@
 import { Type } from '@sinclair/typebox'
 import { RATING_SCORES } from '../../base/db/schema'
 import { Instant, orNull } from '../../base/shapes/answers'
-import { oneOf } from '../../base/shapes/fields'
+import { body, nullable, oneOf, optional, text } from '../../base/shapes/fields'
 
 export const Rating = Type.Object({
   score: oneOf(RATING_SCORES, { description: 'What the contact says of the help' }),
@@ -10,6 +10,15 @@ export const Rating = Type.Object({
   rated_at: Instant,
 })
 export type Rating = typeof Rating.static
+
+/** Characters of a comment. */
+export const MOST_COMMENT = 1000
+
+export const NewRating = body({
+  score: oneOf(RATING_SCORES),
+  comment: optional(nullable(text({ max: MOST_COMMENT, description: 'Null or blank: none' }))),
+})
+export type NewRating = typeof NewRating.static
 
 /** The columns of a ticket that have its rating. */
 export type RatingColumns = {

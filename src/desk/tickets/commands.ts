@@ -6,6 +6,7 @@ import { publish } from '../../delivery/webhooks/publish'
 import { isPerson } from '../../http/request/permissions'
 import { requireMayUnlabel, requireNoHold } from '../holds/holds'
 import { handOverPictures } from '../messages/keep-pictures'
+import { followStatus } from '../ratings/requests'
 import { readMark } from '../read-marks/unread'
 import { rebuildSearch } from '../search/ticket-document'
 import { type Assignee, chooseAssignees } from '../teams/assign'
@@ -51,6 +52,7 @@ export function changeTicket(
     const written = await writeTicket(scope, before, wanted, locked_at)
     // Without a mark it depends on the assignee.
     const after = { ...wanted, ...(changes.assignee && isPerson(scope) && (await readMark(scope, id))), ...written }
+    if (changes.status) await followStatus(scope, before, after)
     if (changes.snoozed_until) await setWake(scope, id, after.snoozed_until)
     if (changes.subject) await rebuildSearch(scope, id)
     const { assignee, ...others } = changes

@@ -17,6 +17,7 @@ const DEPENDENTS = [
   'participants',
   'activities',
   'read_marks',
+  'rating_requests',
   'ticket_labels',
   'ticket_search',
   'ticket_facts',

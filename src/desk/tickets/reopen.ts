@@ -2,6 +2,7 @@
 import type { Scope } from '../../base/scope'
 import { withdrawWork } from '../../delivery/outbox/schedule'
 import type { NewEvent } from '../../delivery/webhooks/publish'
+import { isFinished, withdrawRequests } from '../ratings/requests'
 import { type EntryActor, recordActivities } from '../timeline/activity'
 import { waitingSince } from '../turn/shown-turn'
 import { activityOf, changesOf, eventsOf } from './changes'
@@ -57,5 +58,7 @@ export async function reopenTickets(
     'wake',
     rows.flatMap(({ id, snoozed_until }) => (snoozed_until ? [id] : [])),
   )
+  const finished = rows.filter(({ status }) => isFinished(status)).map(({ id }) => id)
+  if (finished.length > 0) await withdrawRequests(scope, finished)
   return new Map(changed.map(({ id, events }) => [id, events]))
 }

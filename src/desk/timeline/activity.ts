@@ -27,6 +27,8 @@ type ActivityData = {
   participant_removed: { participant_id: string; email: string }
   /** The contact has left the person out of a reply. */
   participant_unconfirmed: { participant_id: string; email: string }
+  rating_requested: Record<string, never>
+  rated: { score: 'good' | 'bad' }
   /** `sources` on the ticket that has their messages now, `into` on these. */
   merged: { sources: TicketCode[] } | { into: TicketCode }
   unmerged: { sources: TicketCode[] } | { from: TicketCode }

@@ -90,6 +90,11 @@ async function admit(request: Request, route: string, admission: Admission, aske
   return caller.type === 'api_key' ? { ...scope, alongside: listingInTransaction(request, route, admission) } : scope
 }
 
+/** The scope of a request whose signed link the route itself has judged: the service acts. */
+export function scopeOfLink(request: Request, organization_id: string): Scope {
+  return scopeIn(request, organization_id, SYSTEM, connectionOf)
+}
+
 function scopeIn(
   request: Request,
   organization_id: string,

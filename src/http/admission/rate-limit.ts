@@ -64,14 +64,18 @@ export async function countRequest(
   return consume(limiter, key, headers, times)
 }
 
-/** Counts a request of a customer, as `countRequest`; a POST twice. @throws RATE_LIMITED */
-export async function countCustomer(contact_id: string, method: string, headers: Headers): Promise<void> {
+/**
+ * Counts a request of a customer, as `countRequest`; a POST twice.
+ * @param key the id of the contact, or the network address of one who only has a link
+ * @throws RATE_LIMITED
+ */
+export async function countCustomer(key: string, method: string, headers: Headers): Promise<void> {
   customers ??= {
     requests: createLimiter('requests of customers', CUSTOMER_REQUESTS, WINDOW_S),
     posts: createLimiter('posts of customers', CUSTOMER_POSTS, WINDOW_S),
   }
-  if (method === 'POST') await consume(customers.posts, contact_id, headers)
-  await consume(customers.requests, contact_id, headers)
+  if (method === 'POST') await consume(customers.posts, key, headers)
+  await consume(customers.requests, key, headers)
 }
 
 async function consume(limiter: Limiter, key: string, headers: Headers, times = 1): Promise<Uncount> {

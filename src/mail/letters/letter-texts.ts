@@ -6,13 +6,15 @@ import type { SwitchedOff } from '../../delivery/told/tell-admins'
 /** Characters of a name in a letter: a longer one could be a message. */
 const MAX_NAME = 80
 
-export type LetterText = { subject: string; text: string }
+export type LetterText = { subject: string; text: string; html?: string }
 
 /** A letter as it leaves. */
 export type ReadyLetter = LetterText & {
   /** The mailbox that sends it; null for the operator's server. */
   mailbox_id: string | null
   recipient: string
+  /** Its name in From: it leaves like an answer, by whatever server the mailbox has. */
+  from_name?: string
   /** Where its answer goes, when that is not the sender. */
   reply_to?: string | undefined
   /** Makes its Message-ID, without angle brackets. @param domain of the sender */
@@ -186,7 +188,7 @@ function linkTo(page: string, token: string): string {
  * Makes a name that others chose safe to stand in a letter of the service: one line, at most 80 characters, and nothing
  * that a mail program turns into a link, such as `https://a.example` or `a.example`.
  */
-function plainName(text: string): string {
+export function plainName(text: string): string {
   const line = text
     .replace(/:?\/\/+/g, ' ')
     .replace(/\.(?=\S)/g, '. ')

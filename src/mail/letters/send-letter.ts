@@ -12,7 +12,8 @@ import { decrypt } from '../../base/secrets'
 import type { OutboxHandler, OutboxJob, Outcome } from '../../delivery/outbox/job'
 import { type Heard, noteLane, readLane, takeTurn } from '../../delivery/outbox/lane-faults'
 import { nextDelay_s } from '../../delivery/outbox/retry'
-import { getLetterSmtp, getMailbox, getMailboxDkim, isMailboxUsable } from '../mailboxes/queries'
+import { forgetRequest } from '../../desk/ratings/requests'
+import { getLetterSmtp, getMailbox, getMailboxDkim, getMailboxSmtp, isMailboxUsable } from '../mailboxes/queries'
 import { type ComposedMail, type DkimSigner, signatureOf } from '../outbound/compose'
 import { encodedText, headerAddress, type MailAddress, needsUtf8 } from '../outbound/header-values'
 import { recordWait } from '../outbound/record-results'
@@ -22,14 +23,17 @@ import { sendMail } from '../outbound/transport'
 import type { LetterText, ReadyLetter } from './letter-texts'
 import { writeMemberLetter } from './member-letters'
 import { ANY_NETWORK, operatorServer } from './operator-server'
+import { writeRatingLetter } from './rating-letter'
 import { isOwnMailbox } from './ways'
 
 type Letter = {
   id: string
   mailbox_id: string | null
-  /** Null for a letter to a member. */
+  about_id: string
+  /** Null for a letter to a member, or to the contact of a ticket. */
   recipient: string | null
   sealed_text: string | null
+  member_id: string | null
 }
 type Sender = { smtp: MailboxSmtp; from: MailAddress; dkim?: DkimSigner | null; options: SendOptions }
 /** The outcome of an attempt. `heard` tells about the server. */
@@ -66,7 +70,7 @@ async function sendLetter(job: OutboxJob, connection: Connection): Promise<Outco
     healthy: healthy ?? false,
     settle: async (inner) => {
       if (status === 'sent' && letter.sealed_text === null) await keepSent(inner, job)
-      else await removeLetter(inner, job)
+      else await dropLetter({ ...scope, ...inner }, job, letter)
       await settle(inner)
     },
   }
@@ -76,7 +80,14 @@ export const letterHandler: OutboxHandler = { attempt: sendLetter, giveUp }
 
 /** Ends a letter: its row and the link in it go. */
 function giveUp(job: OutboxJob): Outcome {
-  return { type: 'done', settle: (inner) => removeLetter(inner, job) }
+  const { organization_id } = job
+  return { type: 'done', settle: (inner) => dropLetter({ ...inner, organization_id, actor: SYSTEM }, job) }
+}
+
+/** Removes a letter that did not leave, or left with a link. Who was not asked for a rating may be asked again. */
+async function dropLetter(scope: Scope, job: OutboxJob, letter?: Letter): Promise<void> {
+  await removeLetter(scope, job)
+  if (!letter?.sealed_text) await forgetRequest(scope, job.id)
 }
 
 async function removeLetter({ sql }: Connection, { organization_id, id }: OutboxJob): Promise<void> {
@@ -96,15 +107,20 @@ export async function removeOldLetters(connection: Connection): Promise<void> {
 
 async function findLetter({ sql, organization_id }: Scope, id: string): Promise<Letter | undefined> {
   const [letter] = await sql<Letter[]>`
-    select id, mailbox_id, recipient, sealed_text from letters
+    select id, mailbox_id, about_id, recipient, sealed_text, member_id from letters
     where organization_id = ${organization_id} and id = ${id} and expires_at > now()`
   return letter
 }
 
-/** Opens a sealed letter, or writes one to a member. @returns undefined when nothing is to be told any more */
+/**
+ * Opens a sealed letter, or writes one to a member or to a contact.
+ * @returns undefined when nothing is to be told any more
+ */
 async function readyLetter(scope: Scope, letter: Letter): Promise<ReadyLetter | undefined> {
-  const { id, mailbox_id, recipient, sealed_text } = letter
-  if (recipient === null || sealed_text === null) return writeMemberLetter(scope, id)
+  const { id, mailbox_id, about_id, recipient, sealed_text, member_id } = letter
+  if (recipient === null || sealed_text === null) {
+    return member_id === null ? writeRatingLetter(scope, id, about_id) : writeMemberLetter(scope, id)
+  }
   const at = { column: 'letters.sealed_text', organization_id: scope.organization_id, id } as const
   const text: LetterText = JSON.parse(decrypt(sealed_text, at))
   return { mailbox_id, recipient, messageId: (domain) => `${newId()}@${domain}`, ...text }
@@ -112,7 +128,7 @@ async function readyLetter(scope: Scope, letter: Letter): Promise<ReadyLetter | 
 
 async function tryToSend(scope: Scope, letter: ReadyLetter): Promise<Result> {
   if (await isOwnMailbox(scope, letter.recipient)) return { status: 'failed', heard: { lane: 'not tried' } }
-  const sender = await findSender(scope, letter.mailbox_id)
+  const sender = await findSender(scope, letter)
   // The operator or an admin may set it again, while the letter waits.
   if (!sender) return { status: 'queued', heard: { lane: 'at fault', error: NO_SERVER } }
   try {
@@ -127,7 +143,7 @@ async function tryToSend(scope: Scope, letter: ReadyLetter): Promise<Result> {
   }
 }
 
-async function findSender(scope: Scope, mailbox_id: string | null): Promise<Sender | undefined> {
+async function findSender(scope: Scope, { mailbox_id, from_name }: ReadyLetter): Promise<Sender | undefined> {
   if (mailbox_id === null) {
     const server = operatorServer()
     return server && { ...server, options: { ...sendOptions(), allowed: ANY_NETWORK } }
@@ -136,10 +152,11 @@ async function findSender(scope: Scope, mailbox_id: string | null): Promise<Send
     const [{ address, name }, is_usable, smtp, dkim] = await Promise.all([
       getMailbox(scope, mailbox_id),
       isMailboxUsable(scope, mailbox_id),
-      getLetterSmtp(scope, mailbox_id),
+      from_name === undefined ? getLetterSmtp(scope, mailbox_id) : getMailboxSmtp(scope, mailbox_id),
       getMailboxDkim(scope, mailbox_id),
     ])
-    return smtp && is_usable ? { smtp, from: { name, address }, dkim, options: sendOptions() } : undefined
+    const from = { name: from_name ?? name, address }
+    return smtp && is_usable ? { smtp, from, dkim, options: sendOptions() } : undefined
   } catch (error) {
     if (error instanceof ApiError) return undefined
     throw error
@@ -147,7 +164,7 @@ async function findSender(scope: Scope, mailbox_id: string | null): Promise<Send
 }
 
 function compose(letter: ReadyLetter, { from, dkim }: Sender): ComposedMail {
-  const { recipient, reply_to, subject, text } = letter
+  const { recipient, reply_to, subject, text, html } = letter
   const message: SendMailOptions = {
     from: headerAddress(from),
     to: headerAddress({ address: recipient }),
@@ -155,6 +172,7 @@ function compose(letter: ReadyLetter, { from, dkim }: Sender): ComposedMail {
     messageId: `<${letter.messageId(from.address.slice(from.address.lastIndexOf('@') + 1))}>`,
     date: new Date(sharedTime()),
     text: text.replaceAll('\n', '\r\n'),
+    ...(html && { html: html.replaceAll('\n', '\r\n') }),
     headers: {
       Subject: { prepared: true, foldLines: true, value: encodedText(subject) },
       // A responder that answers it would only confuse (RFC 3834).

@@ -1,4 +1,5 @@
 /** Converts Zendesk: its JSON export, or saved answers of its API. Files are those that were saved in `attachments`. */
+import { RATING_SCORES } from '../../base/db/schema'
 import { noLosses } from '../import/fitting'
 import { bodiesOf, Groups, keyed, Labels, leaveNoPlace, timesOf } from './foreign-rows'
 import {
@@ -126,7 +127,6 @@ function writeTicket(ticket: Foreign, { people, groups, tickets, labels }: Known
   const team = groups.keyOf(ticket.group_id)
   const group = team ? undefined : ticket.group_id
   const other_id = ticket.external_id
-  const rating = fieldsOf(satisfaction_rating).score
   leaveNoPlace(ticket, ['problem_id', 'followup_ids', 'sharing_agreement_ids'], losses)
   out.write(
     'tickets',
@@ -140,10 +140,8 @@ function writeTicket(ticket: Foreign, { people, groups, tickets, labels }: Known
       assignee_id: assignee && people.get(assignee)?.is_agent ? KEY(assignee) : undefined,
       company_id: idOf(ticket.organization_id) && KEY(ticket.organization_id),
       ...{ team, label_ids: labels.keysOf(listOf(ticket.tags)) },
-      custom: customOf(
-        { ...Object.fromEntries(fields), type, due_at, group, external_id: other_id, rating: scoreOf(rating) },
-        losses,
-      ),
+      custom: customOf({ ...Object.fromEntries(fields), type, due_at, group, external_id: other_id }, losses),
+      rating: ratingOf(fieldsOf(satisfaction_rating)),
       ...timesOf(ticket),
     },
     losses,
@@ -160,9 +158,10 @@ function writeTicket(ticket: Foreign, { people, groups, tickets, labels }: Known
   }
 }
 
-/** Nobody was asked, or nobody answered. */
-function scoreOf(rating: unknown): unknown {
-  return rating === 'unoffered' || rating === 'offered' ? null : rating
+/** Other scores say that nobody was asked, or nobody answered. */
+function ratingOf({ score, comment }: Foreign) {
+  const found = RATING_SCORES.find((one) => textOf(score).startsWith(one))
+  return found && { score: found, comment: textOf(comment) || null }
 }
 
 type Way = { known: Known; source: Source; out: OutFolder }

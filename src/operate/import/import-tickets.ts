@@ -1,5 +1,6 @@
 /** Imports tickets: with their codes, times and status, and without an event. */
 import { addressKey } from '../../base/address/email'
+import { toInstant } from '../../base/db/columns'
 import { insertRows } from '../../base/db/insert-rows'
 import { sharedTime } from '../../base/db/shared-time'
 import type { Fault } from '../../base/errors'
@@ -9,6 +10,7 @@ import type { Scope } from '../../base/scope'
 import { timeOf } from '../../base/shapes/time'
 import { changedCustom } from '../../desk/custom/values'
 import { holdLabels } from '../../desk/holds/holds'
+import type { Rating } from '../../desk/ratings/model'
 import { organizationNumber, rebuildSearch } from '../../desk/search/ticket-document'
 import { asleepUntil, setWake } from '../../desk/tickets/snooze'
 import { columnsOf, newFields, type Written } from '../../desk/tickets/ticket-fields'
@@ -119,7 +121,7 @@ async function writeLines(
   const companies =
     contact_ids.length > 0 ? await lockContacts(scope, [...new Set(contact_ids)], 'wait') : new Map<string, null>()
   const mailboxes = await findMailboxes(scope, lines)
-  const fields = lines.map(({ input, losses }): Written => {
+  const fields = lines.map(({ input, losses, updated_at }): Written => {
     const contact = named(input.contact_id && find('contacts', input.contact_id))
     const given = input.company_id && find('companies', input.company_id)
     const company = named(input.company_id === undefined ? companies.get(contact?.id ?? '') : given)
@@ -133,7 +135,10 @@ async function writeLines(
     // `importParents` gives it its parent.
     return newFields(
       { ...input, ...sleepOf(input, losses) },
-      { contact, company, assignee, team, mailbox, labels, parent: null, custom },
+      {
+        ...{ contact, company, assignee, team, mailbox, labels, parent: null, custom },
+        rating: ratingOf(input, losses, updated_at),
+      },
     )
   })
   const codes = await codesFor(
@@ -152,6 +157,17 @@ async function writeLines(
   await writeFresh(scope, fresh!, prepared)
   await writeChanged(scope, changed!)
   for (const { line, fields } of given) if (fields.snoozed_until) await setWake(scope, line.id, fields.snoozed_until)
+}
+
+/** Only a contact rates. */
+function ratingOf({ rating, contact_id }: ImportedTicket, losses: Losses, updated_at: string): Rating | null {
+  if (!rating) return null
+  if (!contact_id) {
+    losses.left_out.push({ path: '/rating', message: 'needs a contact' })
+    return null
+  }
+  const rated_at = toInstant(new Date(rating.rated_at ?? updated_at).toISOString())
+  return { score: rating.score, comment: rating.comment || null, rated_at }
 }
 
 /** A ticket whose moment came on the way is open. */

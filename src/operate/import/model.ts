@@ -2,10 +2,11 @@
 import { type TSchema, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { isEmailAddress } from '../../base/address/email'
-import { MESSAGE_CHANNELS, MESSAGE_DIRECTIONS, ROLES, TEXT_FORMATS } from '../../base/db/schema'
+import { MESSAGE_CHANNELS, MESSAGE_DIRECTIONS, RATING_SCORES, ROLES, TEXT_FORMATS } from '../../base/db/schema'
 import type { Fault } from '../../base/errors'
-import { body, flag, nameInput, nullable, oneOf, optional, text } from '../../base/shapes/fields'
+import { body, flag, instantInput, nameInput, nullable, oneOf, optional, text } from '../../base/shapes/fields'
 import { currencyInput, rateInput } from '../../base/shapes/money'
+import { NewRating } from '../../desk/ratings/model'
 import { TEAM } from '../../desk/teams/model'
 import { CHANGES, INPUTS } from '../../desk/tickets/ticket-fields'
 import { duration_minutes, WorkFields } from '../../desk/time-entries/model'
@@ -44,6 +45,12 @@ const {
   ...others
 } = { ...CHANGES, ...INPUTS }
 
+const ImportedRating = Type.Object({
+  score: oneOf(RATING_SCORES),
+  comment: NewRating.properties.comment,
+  rated_at: optional(nullable(instantInput({ description: 'Default: the last change of the ticket' }))),
+})
+
 /** All that a create or a change takes, by keys. The order stays: an import knows a line again by the hash of it. */
 export const ImportedTicket = body({
   subject,
@@ -59,6 +66,7 @@ export const ImportedTicket = body({
   description_format: optional(oneOf(TEXT_FORMATS)),
   mailbox: optional(text({ max: 254 })),
   team: optional(key()),
+  rating: optional(nullable(ImportedRating)),
 })
 export type ImportedTicket = typeof ImportedTicket.static
 

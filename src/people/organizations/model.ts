@@ -3,7 +3,7 @@ import { toDomain } from '../../base/address/domains'
 import { isEmailAddress } from '../../base/address/email'
 import { SENDER_POLICIES, SPAM_POLICIES } from '../../base/db/schema'
 import { orNull, Uuid } from '../../base/shapes/answers'
-import { body, flag, nameInput, nullable, oneOf, optional, text } from '../../base/shapes/fields'
+import { body, flag, minutesInput, nameInput, nullable, oneOf, optional, text } from '../../base/shapes/fields'
 import { currencyInput, rateInput, ticketPrefixInput } from '../../base/shapes/money'
 import { isTimeZone } from '../../base/shapes/time'
 
@@ -40,6 +40,9 @@ export const Organization = Type.Object({
   hourly_rate: orNull(Type.Number({ description: 'Of time when neither company nor user has a rate' })),
   currency: Type.String({ description: 'ISO 4217 code, of the hourly rate' }),
   time_zone: Type.String({ description: 'A name of the tz database. Days that nobody gives are its days' }),
+  ask_rating_after_minutes: orNull(Type.Integer(), {
+    description: 'Minutes after a ticket was resolved in which its contact is asked for a rating. Null: never',
+  }),
   reopen_on_reply: Type.Boolean({ description: "Whether a customer's reply by email reopens a ticket" }),
   sender_policy: oneOf(SENDER_POLICIES, {
     description:
@@ -73,6 +76,9 @@ export const OrganizationChanges = body({
   hourly_rate: optional(nullable(rateInput())),
   currency: optional(nullable(currencyInput({ description: 'Null: USD' }))),
   time_zone: optional(nullable(time_zone)),
+  ask_rating_after_minutes: optional(
+    nullable(minutesInput({ description: 'Unless the ticket is open again. 0: at once; null: never' }, 0)),
+  ),
   reopen_on_reply: optional(flag()),
   sender_policy: optional(oneOf(SENDER_POLICIES)),
   spam_policy: optional(oneOf(SPAM_POLICIES)),

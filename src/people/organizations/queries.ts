@@ -15,7 +15,7 @@ export function lockOrganization(scope: Scope): Promise<Organization> {
 
 async function readOrganization({ sql, organization_id }: Scope, lock: Fragment): Promise<Organization> {
   const [organization] = await sql<Organization[]>`
-    select id, name, ticket_prefix, hourly_rate, currency, time_zone, reopen_on_reply, sender_policy, spam_policy,
+    select id, name, ticket_prefix, hourly_rate, currency, time_zone, ask_rating_after_minutes, reopen_on_reply, sender_policy, spam_policy,
       form_senders, portal_origins, require_second_factor
     from organizations where id = ${organization_id} ${lock}`
   if (!organization) throw new ApiError('FORBIDDEN')

@@ -20,6 +20,7 @@ describe('the organization', () => {
       hourly_rate: null,
       currency: 'USD',
       time_zone: 'UTC',
+      ask_rating_after_minutes: null,
       reopen_on_reply: true,
       sender_policy: 'flag',
       spam_policy: 'hold',

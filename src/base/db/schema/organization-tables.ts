@@ -26,6 +26,8 @@ export const organizations = referenceTable(
     require_second_factor: boolean().notNull().default(false),
     /** Origins of pages whose scripts may use customers' tokens. */
     portal_origins: text().array().notNull().default([]),
+    /** Minutes after a ticket was resolved in which its contact is asked for a rating; null: nobody is asked. */
+    ask_rating_after_minutes: integer(),
     created_at: createdAt(),
     updated_at: updatedAt(),
   },

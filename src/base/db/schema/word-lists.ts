@@ -127,6 +127,7 @@ export const EVENTS = [
   'ticket.merged',
   'ticket.unmerged',
   'ticket.split',
+  'ticket.rated',
   'message.created',
   'message.deleted',
   'message.email_sent',
