@@ -38,9 +38,18 @@ export const following = new Cell(false)
 export const noticing = new Cell(false)
 
 const TYPES = [
-  ...['created', 'updated', 'deleted', 'assigned', 'status_changed', 'erased', 'merged', 'unmerged', 'split'].map(
-    (what) => `ticket.${what}`,
-  ),
+  ...[
+    'created',
+    'updated',
+    'deleted',
+    'assigned',
+    'status_changed',
+    'erased',
+    'merged',
+    'unmerged',
+    'split',
+    'rated',
+  ].map((what) => `ticket.${what}`),
   ...['created', 'deleted', 'email_sent', 'email_failed', 'email_bounced', 'erased'].map((what) => `message.${what}`),
   ...['contact', 'company', 'label'].flatMap((what) => [`${what}.created`, `${what}.updated`, `${what}.deleted`]),
   ...['time_entry.created', 'time_entry.updated', 'time_entry.deleted'],

@@ -24,7 +24,7 @@ function ofAll<T extends Pick<Ticket, 'unread' | 'read_to' | 'draft_count'>>(tic
 type Asked = { filter: Filter; sort: string; me: Me }
 
 /** Events with the whole ticket as it is now. */
-const WHOLE = ['created', 'updated', 'assigned', 'status_changed'].map((what) => `ticket.${what}`)
+const WHOLE = ['created', 'updated', 'assigned', 'status_changed', 'rated'].map((what) => `ticket.${what}`)
 
 type Test = (ticket: Ticket, value: string, me_id: string) => boolean | undefined
 

@@ -11,6 +11,7 @@ import { tell } from '../ui/toasts'
 import type { View } from '../view-types'
 import { t } from '../words/catalogue'
 import type { Included } from './after-event'
+import { RatingPart } from './rated'
 import { Timeline } from './timeline'
 import { useTimer } from './timer'
 
@@ -23,6 +24,7 @@ export function Side(props: Props) {
   return (
     <aside class="side" aria-label={t('side.about')}>
       <CustomerPanel {...props} />
+      <RatingPart rating={props.ticket.rating} />
       <TimePart {...props} />
       <Participants {...props} />
       <Timeline {...props} />

@@ -1,9 +1,10 @@
 /** The deeds on a ticket besides its properties: in the menu of its head, by key, and in the palette. */
-import { Ban, Ellipsis, Forward, GitMerge, Mail, Pencil, Trash2 } from 'lucide'
+import { Ban, Ellipsis, Forward, GitMerge, Mail, Pencil, ThumbsUp, Trash2 } from 'lucide'
 import { useState } from 'preact/hooks'
 import type { TicketWithMessages } from '../../../desk/tickets/model'
 import type { SenderRule } from '../../../mail/sender-rules/model'
 import { type Act, useActs } from '../acts'
+import type { Api } from '../api'
 import { learn } from '../events'
 import { go, hrefOf } from '../route'
 import { Dialog, Question } from '../ui/dialogs'
@@ -29,6 +30,7 @@ export function Deeds(props: Props) {
     { text: t('forward.title'), icon: Forward, keys: 'f', run: () => setOpen('forward') },
     { text: t('ticket.mark_unread'), icon: Mail, keys: 'U', run: () => keepUnread(api, ticket) },
     { text: t('ticket.edit_subject'), icon: Pencil, run: () => setOpen('subject') },
+    ...(mayAsk(ticket) ? [{ text: t('rating.ask'), icon: ThumbsUp, run: askForRating(api, ticket) }] : []),
     { text: t('merge.into', { ticket: ticket.code }), icon: GitMerge, run: () => setOpen('merge') },
     ...(sender ? [{ text: t('sender.block_what', { sender }), icon: Ban, run: () => setOpen('block') }] : []),
     { text: t('ticket.delete'), icon: Trash2, keys: '#', run: () => setOpen('delete') },
@@ -48,6 +50,18 @@ export function Deeds(props: Props) {
       {open === 'delete' && <Delete {...props} onClose={close} />}
     </>
   )
+}
+
+/** True when the contact has not rated the ticket, and the team is done with it. The service knows who was asked. */
+function mayAsk({ status, contact, rating }: TicketWithMessages): boolean {
+  return contact !== null && rating === null && (status === 'resolved' || status === 'closed')
+}
+
+function askForRating(api: Api, { id, contact }: TicketWithMessages) {
+  return async () => {
+    await api.post(`/tickets/${id}/rating-request`)
+    tell(t('rating.asked', { name: contact!.name }))
+  }
 }
 
 /** The address that wrote last of the customer's side. */

@@ -9,6 +9,7 @@ import { Mark, PriorityMark, StatusMark } from '../ui/marks'
 import { lasting, Time } from '../ui/measures'
 import type { View } from '../view-types'
 import { t } from '../words/catalogue'
+import { RatingMark } from './rated'
 
 type RowProps = View & {
   ticket: Ticket
@@ -46,7 +47,7 @@ class Drawn extends Component<DrawnProps> {
 
 function Face({ ticket, is_selected, is_open, is_new, href, select }: DrawnProps) {
   const { code, subject, status, priority, contact, assignee, team, labels, updated_at } = ticket
-  const { last_message, waiting_since } = ticket
+  const { last_message, waiting_since, rating } = ticket
   const who = contact?.name ?? t('inbox.no_contact')
   return (
     <li class={`row${is_open ? ' is-open' : ''}${is_new ? ' is-new' : ''}${is_selected ? ' is-selected' : ''}`}>
@@ -77,6 +78,7 @@ function Face({ ticket, is_selected, is_open, is_new, href, select }: DrawnProps
               <Time at={waiting_since} say={lasting} />
             </Mark>
           )}
+          {rating && <RatingMark score={rating.score} />}
           {labels.map((label) => (
             <LabelChip key={label.id} {...label} />
           ))}

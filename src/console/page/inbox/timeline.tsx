@@ -70,6 +70,8 @@ const WORDS: Record<string, (data: Data) => string> = {
   participant_unconfirmed: ({ email }) => t('timeline.participant_unconfirmed', { email }),
   snoozed: ({ until }) => t('timeline.snoozed', { until: moment(until) }),
   woken: () => t('timeline.woken'),
+  rating_requested: () => t('timeline.rating_requested'),
+  rated: ({ score }) => t('timeline.rated', { score: t(score === 'bad' ? 'rating.bad' : 'rating.good') }),
   participant_removed: ({ email }) => t('timeline.participant_removed', { email }),
   merged: ({ sources, into }) =>
     into ? t('timeline.merged_into', { ticket: into.code }) : t('timeline.merged', { tickets: codesOf(sources) }),

@@ -78,6 +78,14 @@ function specs({ time_zone }: Organization): Spec[] {
       hint: t('organization.zone_hint'),
       options: zones(time_zone).map((zone) => ({ value: zone, text: zone.replaceAll('_', ' ') })),
     },
+    {
+      kind: 'number',
+      name: 'ask_rating_after_minutes',
+      label: t('organization.ask_rating'),
+      hint: t('organization.ask_rating_hint'),
+      min: 0,
+      max: 525_600,
+    },
     { kind: 'check', name: 'reopen_on_reply', label: t('organization.reopen') },
     {
       kind: 'choice',

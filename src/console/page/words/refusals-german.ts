@@ -15,6 +15,7 @@ const codes: Record<ErrorCode, string> = {
   SECOND_FACTOR_MISSING: 'Die Organisation verlangt einen zweiten Faktor: Richten Sie für Ihr Konto einen ein.',
   PROVIDER_REQUIRED: 'Die Organisation verlangt, dass ihre Mitglieder sich bei ihrem Anbieter anmelden.',
   ATTACHMENT_INFECTED: 'In der Datei wurde ein Virus gefunden.',
+  RATING_REQUESTED: 'Der Kontakt wurde schon um eine Bewertung gebeten.',
   NOT_FOUND: 'Diese Adresse gibt es nicht.',
   TICKET_NOT_FOUND: 'Das Ticket gibt es nicht.',
   MESSAGE_NOT_FOUND: 'Die Nachricht gibt es nicht.',

@@ -99,6 +99,9 @@ export const settingsEnglish = {
     "Origins of your pages, one in a line, such as https://help.example.com. Their scripts may use customers' tokens.",
   'organization.prefix_hint': 'Capital letters and digits. Empty: TKT',
   'organization.rate_hint': 'Where neither company nor person has one',
+  'organization.ask_rating': 'Ask for a rating after (minutes)',
+  'organization.ask_rating_hint':
+    'By email to the contact of a ticket that was resolved and stays so. 0: at once. Empty: never',
   'organization.reopen': "A customer's reply opens a resolved ticket again",
   'organization.saved': 'The settings are saved.',
   'organization.sender': 'Senders who are not proven',

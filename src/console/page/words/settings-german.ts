@@ -104,6 +104,9 @@ export const settingsGerman: Translated<typeof settingsEnglish> = {
     'Ursprünge Ihrer Seiten, einer je Zeile, etwa https://help.example.com. Ihre Skripte dürfen Tokens von Kunden benutzen.',
   'organization.prefix_hint': 'Großbuchstaben und Ziffern. Leer: TKT',
   'organization.rate_hint': 'Wo weder Firma noch Person einen hat',
+  'organization.ask_rating': 'Um eine Bewertung bitten nach (Minuten)',
+  'organization.ask_rating_hint':
+    'Per E-Mail an den Kontakt eines Tickets, das gelöst wurde und es bleibt. 0: sofort. Leer: nie',
   'organization.reopen': 'Die Antwort eines Kunden öffnet ein gelöstes Ticket wieder',
   'organization.saved': 'Die Einstellungen sind gespeichert.',
   'organization.sender': 'Absender ohne Nachweis',

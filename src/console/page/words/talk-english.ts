@@ -220,6 +220,14 @@ export const talkEnglish = {
   'side.add_participant': 'Add a participant',
   'side.timeline': 'Timeline',
 
+  'rating.rating': 'Rating',
+  'rating.good': 'Good',
+  'rating.bad': 'Not good',
+  'rating.ask': 'Ask for a rating',
+  'rating.asked': '{name} is asked for a rating by email.',
+
+  'timeline.rating_requested': 'asked the contact for a rating',
+  'timeline.rated': 'rated: {score}',
   'timeline.created': 'created the ticket',
   'timeline.rule': 'Rule “{name}”',
   'timeline.changed': 'changed {field} from {from} to {to}',

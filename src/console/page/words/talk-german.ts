@@ -228,6 +228,14 @@ export const talkGerman: Translated<typeof talkEnglish> = {
   'side.add_participant': 'Jemanden beteiligen',
   'side.timeline': 'Verlauf',
 
+  'rating.rating': 'Bewertung',
+  'rating.good': 'Gut',
+  'rating.bad': 'Nicht gut',
+  'rating.ask': 'Um eine Bewertung bitten',
+  'rating.asked': '{name} wird per E-Mail um eine Bewertung gebeten.',
+
+  'timeline.rating_requested': 'bat den Kontakt um eine Bewertung',
+  'timeline.rated': 'hat bewertet: {score}',
   'timeline.created': 'hat das Ticket angelegt',
   'timeline.rule': 'Regel „{name}“',
   'timeline.changed': 'hat {field} von {from} auf {to} geändert',
