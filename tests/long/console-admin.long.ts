@@ -468,6 +468,8 @@ describe.skipIf(reason !== undefined)('an admin', () => {
     await openPart(page, 'Imports')
     await page.getByText('Nothing was imported.').waitFor()
     await openSection(page, 'Reports')
+    await page.getByRole('cell', { name: '0 / 0' }).first().waitFor()
+    await page.getByRole('link', { name: 'Operation' }).click()
     await page
       .getByText('Nothing needs attention.')
       .or(page.getByRole('list', { name: 'What needs attention' }))

@@ -9,6 +9,7 @@ import { sendMail } from '../support/smtp'
 
 const PAGES = [
   ...['tickets', 'tickets/:id', 'contacts', 'contacts/:id', 'companies', 'companies/:id', 'reports'],
+  ...['reports/tickets', 'reports/operation'],
   ...['time', 'time/entries', 'time/report', 'time/timers'],
   ...'account audit domains factor imports inbound inbound/:id keys labels macros mailboxes organization outbound people'
     .concat(' retention senders sessions signin start views webhooks webhooks/:id webhooks/:id/:id')

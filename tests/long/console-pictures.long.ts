@@ -50,7 +50,7 @@ test.skipIf(reason !== undefined)('the README shows small pictures of the consol
       await page.locator('.message.outbound').waitFor()
       await page.locator('.customer').getByText('Radhaus Kiel').waitFor()
       await take('inbox')
-      await visit(page, 'reports')
+      await visit(page, 'reports/operation')
       await page.getByText(/new tickets: \d/).waitFor({ state: 'attached' })
       await take('overview')
       await page.context().close()

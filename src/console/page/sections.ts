@@ -50,8 +50,7 @@ export const SECTIONS: Section[] = [
     text: 'reports.title',
     key: 'r',
     icon: ChartColumn,
-    View: lazy(async () => (await import('./reports/overview')).Reports),
-    is_for_admins: true,
+    View: lazy(async () => (await import('./reports/report-pages')).ReportPages),
   },
   {
     path: 'settings',

@@ -17,9 +17,9 @@ type Days = { from: string; to: string }
 
 /** @throws VALIDATION_ERROR for days that are none or too many */
 export function requireDays({ from, to }: Days): void {
-  if (to < from) throw fieldError('VALIDATION_ERROR', '/query/to', 'must not be before from')
+  if (to < from) throw fieldError('VALIDATION_ERROR', '/query/to', 'must not be before the first day')
   const days = (Date.parse(to) - Date.parse(from)) / DAY_MS + 1
-  if (days > MOST_DAYS) throw fieldError('VALIDATION_ERROR', '/query/to', `must end at most ${MOST_DAYS} days`)
+  if (days > MOST_DAYS) throw fieldError('VALIDATION_ERROR', '/query/to', `must end at most ${MOST_DAYS} days in all`)
 }
 
 /**

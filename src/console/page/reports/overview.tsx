@@ -14,7 +14,7 @@ const EVERY_MS = 15_000
 
 const WAITING = ['inbound', 'email', 'webhooks', 'held'] as const
 
-export function Reports({ api, route }: View) {
+export function Overview({ api, route }: View) {
   const period = PERIODS.find((name) => name === route.query.get('period')) ?? 'hour'
   const live = useLive<Stats>(
     `${api.organization_id} stats ${period}`,
@@ -23,30 +23,29 @@ export function Reports({ api, route }: View) {
   )
   const stats = live.value
   return (
-    <section class="page" aria-label={t('reports.title')}>
-      <div class="page-head">
-        <h1>{t('reports.title')}</h1>
-        <fieldset class="tabs">
-          <legend class="unseen">{t('reports.period')}</legend>
-          {PERIODS.map((name) => (
-            <button
-              key={name}
-              type="button"
-              aria-pressed={name === period}
-              onClick={() => go(hrefOf(api.organization_id, route.path, changed(route.query, { period: name })))}
-            >
-              {t(`reports.${name}`)}
-            </button>
-          ))}
-        </fieldset>
-      </div>
+    <>
+      <fieldset class="tabs">
+        <legend class="unseen">{t('reports.period')}</legend>
+        {PERIODS.map((name) => (
+          <button
+            key={name}
+            type="button"
+            aria-pressed={name === period}
+            onClick={() => go(hrefOf(api.organization_id, route.path, changed(route.query, { period: name })))}
+          >
+            {t(`reports.${name}`)}
+          </button>
+        ))}
+      </fieldset>
       {stats ? <Figures stats={stats} /> : <Waiting error={live.error} />}
-    </section>
+    </>
   )
 }
 
 function Figures({ stats }: { stats: Stats }) {
-  const { mail_in, mail_out, webhooks, requests } = stats
+  const { mail_in, mail_out, webhooks, requests, from, step_seconds } = stats
+  const times = mail_in.tickets.map((_, step) => Date.parse(from) / 1000 + step * step_seconds)
+  const over = { times, step_seconds }
   return (
     <>
       <Findings stats={stats} />
@@ -54,7 +53,7 @@ function Figures({ stats }: { stats: Stats }) {
       <div class="plots">
         <Plot
           title={t('reports.mail_in')}
-          stats={stats}
+          over={over}
           series={[
             [t('reports.new_tickets'), 'blue', mail_in.tickets],
             [t('reports.joined'), 'green', mail_in.messages],
@@ -64,7 +63,7 @@ function Figures({ stats }: { stats: Stats }) {
         />
         <Plot
           title={t('reports.mail_out')}
-          stats={stats}
+          over={over}
           series={[
             [t('mail.sent'), 'green', mail_out.sent],
             [t('mail.failed'), 'red', mail_out.failed],
@@ -73,7 +72,7 @@ function Figures({ stats }: { stats: Stats }) {
         />
         <Plot
           title={t('reports.deliveries')}
-          stats={stats}
+          over={over}
           series={[
             [t('reports.answered'), 'green', webhooks.ok],
             [t('mail.failed'), 'red', webhooks.failed],
@@ -82,12 +81,12 @@ function Figures({ stats }: { stats: Stats }) {
         <Plot
           title={t('reports.response_time')}
           unit="ms"
-          stats={stats}
+          over={over}
           series={[[t('reports.average'), 'purple', webhooks.response_time_ms]]}
         />
         <Plot
           title={t('reports.requests')}
-          stats={stats}
+          over={over}
           series={[
             [t('reports.answered'), 'blue', requests.ok],
             [t('reports.refused'), 'orange', requests.refused],

@@ -1,7 +1,6 @@
 /** A plot over time, with its figures as a table for those who do not see it. */
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
-import type { Stats } from '../../../desk/stats/model'
 import { dayOrHour } from '../ui/measures'
 import { t } from '../words/catalogue'
 
@@ -15,22 +14,33 @@ const COLORS = {
   gray: '#6B7280',
 }
 
-type Series = [name: string, color: keyof typeof COLORS, values: (number | null)[]]
+export type Series = [name: string, color: keyof typeof COLORS, values: (number | null)[]]
+
+/** The points in time, in seconds since 1970, and how far they are apart. */
+type Over = { times: number[]; step_seconds: number }
 
 const HEIGHT = 180
 
-export function Plot({ title, unit, stats, series }: { title: string; unit?: string; stats: Stats; series: Series[] }) {
+export function Plot({
+  title,
+  unit,
+  over,
+  series,
+}: {
+  title: string
+  unit?: string | undefined
+  over: Over
+  series: Series[]
+}) {
   const place = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot>(null)
-  const from = Date.parse(stats.from) / 1000
-  const times = series[0]![2].map((_, step) => from + step * stats.step_seconds)
-  const data = [times, ...series.map(([, , values]) => values)] as uPlot.AlignedData
+  const data = [over.times, ...series.map(([, , values]) => values)] as uPlot.AlignedData
   const is_blank = series.every(([, , values]) => values.every((value) => !value))
-  const shape = `${is_blank} ${stats.period} ${series.map(([name]) => name).join()}`
+  const shape = `${is_blank} ${over.step_seconds} ${series.map(([name]) => name).join()}`
 
   useEffect(() => {
     if (is_blank) return
-    const drawn = new uPlot(optionsOf(place.current!, series, stats, unit), data, place.current!)
+    const drawn = new uPlot(optionsOf(place.current!, series, over, unit), data, place.current!)
     plot.current = drawn
     const observer = new ResizeObserver(([entry]) =>
       drawn.setSize({ width: Math.floor(entry!.contentRect.width), height: HEIGHT }),
@@ -42,7 +52,7 @@ export function Plot({ title, unit, stats, series }: { title: string; unit?: str
       drawn.destroy()
     }
   }, [shape])
-  useEffect(() => plot.current?.setData(data), [stats])
+  useEffect(() => plot.current?.setData(data), [over])
 
   return (
     <figure class="plot">
@@ -63,7 +73,7 @@ function spokenValues(values: (number | null)[], unit?: string): string {
   return known.length > 0 ? t('reports.on_average', { value: Math.round(sum / known.length), unit }) : t('reports.none')
 }
 
-function optionsOf(element: HTMLElement, series: Series[], { step_seconds }: Stats, unit?: string): uPlot.Options {
+function optionsOf(element: HTMLElement, series: Series[], { step_seconds }: Over, unit?: string): uPlot.Options {
   const style = getComputedStyle(element)
   const ink = style.getPropertyValue('--faint').trim()
   const line = style.getPropertyValue('--line').trim()

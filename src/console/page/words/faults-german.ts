@@ -91,6 +91,8 @@ const THINGS: Refusals['fields'] = [
   [/^must not name the ticket itself$/, 'darf nicht das Ticket selbst sein'],
   [/^must be neither the ticket itself nor one below it$/, 'darf weder das Ticket selbst sein noch eines darunter'],
   [/^must not have the contact itself$/, 'darf nicht der Kontakt selbst sein'],
+  [/^must not be before the first day$/, 'darf nicht vor dem ersten Tag liegen'],
+  [/^must end at most (\d+) days in all$/, 'ist zu weit weg: höchstens $1 Tage'],
   [/^must be absent: the ticket has a contact$/, 'geht nicht: Das Ticket hat einen Kontakt'],
   [/^must stand without a status other than pending$/, 'geht mit keinem anderen Status als Wartend'],
   [/^must name no label that is added$/, 'darf kein Label nennen, das dazukommt'],
