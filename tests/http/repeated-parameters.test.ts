@@ -38,9 +38,9 @@ async function everyRoute() {
 
 test('every route refuses every parameter that is given twice, known or not, and changes nothing', async () => {
   const { routes, organization } = await everyRoute()
+  const before = await fingerprint(organization.id)
   let tried = 0
   for (const { name, parameters, send } of routes) {
-    const before = await fingerprint(organization.id)
     for (const parameter of [...parameters.map(([known]) => known), 'unknown', 'custom.a/b~c']) {
       const key = encodeURIComponent(parameter)
       const answer = await send(`${key}=&x=1&${key}=`)
@@ -49,8 +49,8 @@ test('every route refuses every parameter that is given twice, known or not, and
       expect(found).toEqual([name, parameter, 422, { path: at, message: 'must be given once' }])
       tried++
     }
-    expect([name, await fingerprint(organization.id)]).toEqual([name, before])
   }
+  expect(await fingerprint(organization.id)).toEqual(before)
   expect(tried).toBeGreaterThan(400)
 }, 600_000)
 

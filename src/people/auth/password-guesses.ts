@@ -5,6 +5,7 @@
  */
 import { RateLimiterRes } from 'rate-limiter-flexible'
 import { addressKey } from '../../base/address/email'
+import { onDatabaseClosed } from '../../base/db/closing'
 import { subscriberOf } from '../../base/net/client-address'
 import { createLimiter, rateLimited } from '../../http/admission/rate-limit'
 
@@ -33,6 +34,9 @@ const LIMITS = {
 } as const satisfies Record<string, Limit>
 
 let limiters: Record<keyof typeof LIMITS, Limiter> | undefined
+onDatabaseClosed(() => {
+  limiters = undefined
+})
 
 /** A password that somebody tries: for the account of an email, from an address. */
 type Guess = { email: string; address: string }

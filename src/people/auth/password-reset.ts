@@ -6,6 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { addressKey } from '../../base/address/email'
 import { lockAccount } from '../../base/db/account-lock'
+import { onDatabaseClosed } from '../../base/db/closing'
 import { newId } from '../../base/db/columns'
 import { type Connection, transact } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
@@ -33,6 +34,9 @@ const REQUESTS_PER_HOUR = 20
 const ANSWER_MS = 200
 
 let requests: ReturnType<typeof createLimiter> | undefined
+onDatabaseClosed(() => {
+  requests = undefined
+})
 
 /**
  * Sends a link to the account of an email, if there is one. Nothing tells the caller whether there is.

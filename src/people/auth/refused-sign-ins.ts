@@ -1,5 +1,6 @@
 /** Lists refused sign-ins of known accounts in the audit log. */
 import { RateLimiterRes } from 'rate-limiter-flexible'
+import { onDatabaseClosed } from '../../base/db/closing'
 import { type Connection, transact } from '../../base/db/transact'
 import { log, safeError } from '../../base/log'
 import type { Origin } from '../../base/scope'
@@ -14,6 +15,9 @@ const MOST_A_DAY = 100
 const DAY_S = 86_400
 
 let listed: ReturnType<typeof createLimiter> | undefined
+onDatabaseClosed(() => {
+  listed = undefined
+})
 
 /**
  * Adds the entry without waiting for it. The answer to a wrong password must not take longer than that to an unknown
