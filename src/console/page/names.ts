@@ -1,10 +1,11 @@
 /**
- * People, labels, macros, views, mailboxes and teams of the organization, for choices. Each list is read once, when it
- * is first needed. Changes that are made here keep it, and events keep the labels.
+ * People, labels, macros, views, mailboxes, teams and schedules of the organization, for choices. Each list is read
+ * once, when it is first needed. Changes that are made here keep it, and events keep the labels.
  */
 import { useEffect } from 'preact/hooks'
 import type { Label } from '../../desk/labels/model'
 import type { Macro } from '../../desk/macros/model'
+import type { Schedule } from '../../desk/schedules/model'
 import type { Team } from '../../desk/teams/model'
 import type { View as SavedView } from '../../desk/views/model'
 import type { Mailbox } from '../../mail/mailboxes/model'
@@ -15,7 +16,15 @@ import { onEvent } from './events'
 import { readRows } from './lists'
 import { attempt } from './ui/toasts'
 
-type Lists = { users: User; labels: Label; macros: Macro; views: SavedView; mailboxes: Mailbox; teams: Team }
+type Lists = {
+  users: User
+  labels: Label
+  macros: Macro
+  views: SavedView
+  mailboxes: Mailbox
+  teams: Team
+  schedules: Schedule
+}
 type Kind = keyof Lists
 type Named = { id: string }
 
@@ -35,6 +44,7 @@ function allOf(api: Api): All {
   const unread = (): Known => ({ cell: new Cell(undefined), read_ms: Number.NEGATIVE_INFINITY })
   const all = {
     ...{ users: unread(), labels: unread(), macros: unread(), views: unread(), mailboxes: unread(), teams: unread() },
+    schedules: unread(),
   }
   known.set(api, all)
   api.onWritten = (method, path, data) => heedAnswer(all, method, path, data)
@@ -46,7 +56,7 @@ function allOf(api: Api): All {
 }
 
 function heedAnswer(all: All, method: Method, path: string, data: unknown): void {
-  const [, kind, id] = /^\/(users|labels|macros|views|mailboxes|teams)(?:\/([^/?]+))?$/.exec(path) ?? []
+  const [, kind, id] = /^\/(users|labels|macros|views|mailboxes|teams|schedules)(?:\/([^/?]+))?$/.exec(path) ?? []
   if (!kind) return
   if (method === 'DELETE') putName(all[kind as Kind], { id: id! }, true)
   else putName(all[kind as Kind], data as Named, false)

@@ -32,16 +32,10 @@ export function useFilterNames(api: Api): FilterNames {
   }
 }
 
-export function eventFilterSpecs({ labels, mailboxes, teams, findCompany, nameOf }: FilterNames): Spec[] {
+/** The fields of a filter of tickets alone. */
+export function ticketFilterSpecs({ labels, mailboxes, teams, findCompany, nameOf }: FilterNames): Spec[] {
   const none: Spec[] = []
   return [
-    {
-      kind: 'many',
-      name: 'filter.status',
-      label: t('webhook.by_status'),
-      hint: t('webhook.filter_hint'),
-      options: STATUSES.map((value) => ({ value, text: t(`status.${value}`) })),
-    },
     {
       kind: 'many',
       name: 'filter.priority',
@@ -58,6 +52,19 @@ export function eventFilterSpecs({ labels, mailboxes, teams, findCompany, nameOf
       ? [{ kind: 'many', name: 'filter.team_ids', label: t('webhook.by_team'), options: teams } as const]
       : none),
     { kind: 'picks', name: 'filter.company_ids', label: t('webhook.by_company'), find: findCompany, nameOf },
+  ]
+}
+
+export function eventFilterSpecs(names: FilterNames): Spec[] {
+  return [
+    {
+      kind: 'many',
+      name: 'filter.status',
+      label: t('webhook.by_status'),
+      hint: t('webhook.filter_hint'),
+      options: STATUSES.map((value) => ({ value, text: t(`status.${value}`) })),
+    },
+    ...ticketFilterSpecs(names),
     {
       kind: 'choice',
       name: 'filter.is_internal',
@@ -81,13 +88,22 @@ export function eventFilterSpecs({ labels, mailboxes, teams, findCompany, nameOf
   ]
 }
 
+/** Leaves out the lists of a filter of tickets that are empty. */
+export function withTicketFilter(body: Body): Body {
+  return body.filter ? { ...body, filter: chosenOf(body.filter as Body) } : body
+}
+
+function chosenOf(filter: Body): Body {
+  const chosen = LISTS.filter((name) => (filter[name] as string[] | undefined)?.length)
+  return Object.fromEntries(chosen.map((name) => [name, filter[name]]))
+}
+
 /** Leaves out a filter that holds nothing. */
 export function withFilter(body: Body, one: { filter: WebhookFilter | null } | undefined): Body {
   const filter = body.filter as Body | undefined
   if (!filter) return body
-  const chosen = LISTS.filter((name) => (filter[name] as string[] | undefined)?.length)
   const kept = {
-    ...Object.fromEntries(chosen.map((name) => [name, filter[name]])),
+    ...chosenOf(filter),
     ...(filter.is_internal !== null && { is_internal: filter.is_internal === 'true' }),
     ...(filter.direction !== null && { direction: filter.direction }),
   }

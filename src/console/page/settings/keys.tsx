@@ -17,7 +17,11 @@ const GROUPS = {
   customers: [...['contacts', 'companies'].flatMap(both), 'contact_tokens:write'],
   work: ['labels', 'time_entries'].flatMap(both),
   mail: ['mailboxes', 'inbound_messages'].flatMap(both),
-  organization: [...['organization', 'users', 'teams', 'webhooks'].flatMap(both), 'audit_log:read', 'retention:read'],
+  organization: [
+    ...['organization', 'users', 'teams', 'schedules', 'sla_policies', 'webhooks'].flatMap(both),
+    'audit_log:read',
+    'retention:read',
+  ],
 }
 
 /** A program that drafts reads what an answer takes, and sends nothing. */

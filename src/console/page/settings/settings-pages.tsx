@@ -18,9 +18,11 @@ import { NotifySettings } from './notify-settings'
 import { OrganizationSettings } from './organization'
 import { Outbound } from './outbound-list'
 import { People } from './people'
+import { PolicySettings } from './policy-settings'
 import { SignInSettings } from './provider'
 import { RetentionSettings } from './retention-settings'
 import { RuleSettings } from './rule-settings'
+import { ScheduleSettings } from './schedule-settings'
 import { SenderRules } from './sender-rules'
 import { Sessions } from './session-list'
 import { TeamSettings } from './team-settings'
@@ -36,6 +38,8 @@ const NAMES = [
     'organization',
     'people',
     'teams',
+    'schedules',
+    'policies',
     'rules',
     'signin',
     'keys',
@@ -69,6 +73,8 @@ const ORGANIZATION: Part[] = [
   ['organization', OrganizationSettings],
   ['people', People],
   ['teams', TeamSettings],
+  ['schedules', ScheduleSettings],
+  ['policies', PolicySettings],
   ['rules', RuleSettings],
   ['signin', SignInSettings],
   ['keys', Keys],

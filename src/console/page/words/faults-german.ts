@@ -137,6 +137,16 @@ const ACCESS: Refusals['fields'] = [
   [/^is not right$/, 'ist nicht richtig'],
   [/^is a member already$/, 'ist schon Mitglied'],
   [/^is invited already$/, 'ist schon eingeladen'],
+  [/^must not be before from$/, 'darf nicht vor dem Anfang liegen'],
+  [/^must end at most (\d+) days.*$/, 'darf höchstens $1 Tage lang sein'],
+  [/^must have hours on one day at least$/, 'braucht an mindestens einem Tag Stunden'],
+  [/^must be a list of a target for each of 1 to 4 priorities$/, 'braucht für mindestens eine Priorität eine Zusage'],
+  [/^must have one target at most for each priority$/, 'darf für jede Priorität nur eine Zusage haben'],
+  [/^is the position of another policy$/, 'ist die Zahl einer anderen Regel'],
+  [
+    /^must be a list of at most (\d+) spans.*$/,
+    'braucht Zeiten wie 08:00–12:00, der Reihe nach und ohne Überschneidung',
+  ],
   [/^is the last admin of the organization$/, 'ist der letzte Admin der Organisation'],
   [/^needs a second factor of your own$/, 'setzt voraus, dass Sie selbst einen zweiten Faktor haben'],
   [
