@@ -866,6 +866,9 @@ create table promises (
 CREATE INDEX promises_breached ON promises USING btree (organization_id, breached_at) WHERE (breached_at IS NOT NULL);
 CREATE INDEX promises_ended ON promises USING btree (organization_id, ended_at) WHERE (ended_at IS NOT NULL);
 CREATE UNIQUE INDEX promises_ticket ON promises USING btree (organization_id, ticket_id, metric, began_at);
+CREATE TRIGGER promises_facts_change AFTER UPDATE OF breached_at, ended_at, outcome ON promises FOR EACH ROW WHEN ((((old.breached_at IS DISTINCT FROM new.breached_at) OR (old.ended_at IS DISTINCT FROM new.ended_at)) OR (old.outcome IS DISTINCT FROM new.outcome))) EXECUTE FUNCTION promise_facts();
+CREATE TRIGGER promises_facts_come AFTER INSERT ON promises FOR EACH ROW WHEN (((new.outcome IS NOT NULL) OR (new.breached_at IS NOT NULL))) EXECUTE FUNCTION promise_facts();
+CREATE TRIGGER promises_facts_go AFTER DELETE ON promises FOR EACH ROW EXECUTE FUNCTION promise_facts();
 
 create table provider_tokens (
   organization_id uuid not null,
@@ -1762,6 +1765,42 @@ BEGIN
 	VALUES (NEW.organization_id, at_place, at_nth, NEW.id, NEW.type, resource, ticket,
 		coalesce(substring(left(NEW.body, 120) from '"timestamp":"([^"]+)"')::timestamptz, NEW.created_at),
 		CASE WHEN clock_timestamp() - transaction_timestamp() > interval '1 minute' THEN transaction_timestamp() END);
+	RETURN NULL;
+END $function$
+;
+
+CREATE OR REPLACE FUNCTION promise_facts()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+	promise promises;
+	ticket ticket_facts;
+	result text;
+	result_at timestamptz;
+BEGIN
+	IF TG_OP = 'DELETE' THEN promise := old; ELSE promise := new; END IF;
+	IF TG_OP <> 'INSERT' THEN
+		DELETE FROM ticket_facts
+		WHERE organization_id = promise.organization_id AND ticket_id = promise.ticket_id AND promise_id = promise.id;
+	END IF;
+	IF TG_OP = 'DELETE' THEN RETURN NULL; END IF;
+	IF promise.outcome = 'kept' THEN
+		result := 'kept';
+		result_at := promise.ended_at;
+	ELSIF promise.outcome IS DISTINCT FROM 'void' THEN
+		result := 'breached';
+		result_at := coalesce(promise.breached_at, promise.ended_at);
+	END IF;
+	IF result_at IS NULL THEN RETURN NULL; END IF;
+	SELECT * INTO ticket FROM ticket_facts
+	WHERE organization_id = promise.organization_id AND ticket_id = promise.ticket_id AND kind = 'created';
+	-- A ticket of before the facts is filled later, with its promises.
+	IF NOT FOUND THEN RETURN NULL; END IF;
+	INSERT INTO ticket_facts (organization_id, at, ticket_id, kind, promise_id, hidden,
+		assignee_id, team_id, mailbox_id, company_id, priority, label_ids)
+	VALUES (promise.organization_id, result_at, promise.ticket_id, result, promise.id, ticket.hidden,
+		ticket.assignee_id, ticket.team_id, ticket.mailbox_id, ticket.company_id, ticket.priority, ticket.label_ids);
 	RETURN NULL;
 END $function$
 ;

@@ -23,6 +23,11 @@ function list(name: string, aim_ms: number, query: (subject: Subject) => string)
   return { name: `GET /tickets, ${name}`, path: (subject) => `/tickets?${query(subject)}`, table: 'tickets', aim_ms }
 }
 
+function report(group_by: string, table: Read['table']): Read {
+  const path = () => `/reports/tickets?from=2025-10-30&to=2026-10-30&group_by=${group_by}`
+  return { name: `GET /reports/tickets by ${group_by}, 366 days`, path, table, aim_ms: 1000 }
+}
+
 function search(name: string, aim_ms: number, words: string | ((subject: Subject) => string), more = ''): Read {
   const text = (subject: Subject) => encodeURIComponent(typeof words === 'string' ? words : words(subject))
   return list(`search: ${name}`, aim_ms, (subject) => `search=${text(subject)}${more}`)
@@ -90,4 +95,7 @@ export const READS: Read[] = [
     table: 'memberships',
     aim_ms: 120,
   },
+  ...(['day', 'week', 'team', 'mailbox', 'label', 'priority'] as const).map((one) => report(one, 'labels')),
+  report('user', 'memberships'),
+  report('company', 'companies'),
 ]

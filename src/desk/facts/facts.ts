@@ -12,7 +12,13 @@ import { exactTime } from '../../base/shapes/settled'
 
 type Tenant = Pick<Scope, 'sql' | 'organization_id'>
 
-type Fact = { at: string; kind: (typeof FACT_KINDS)[number]; seconds?: number; user_id?: string | null }
+type Fact = {
+  at: string
+  kind: (typeof FACT_KINDS)[number]
+  seconds?: number
+  user_id?: string | null
+  promise_id?: string
+}
 
 /** A ticket with its groups, and its times in full. */
 type Ticket = {
@@ -33,6 +39,7 @@ type Ticket = {
 }
 
 type Reply = { id: string; ticket_id: string; author_id: string | null; begins_ticket: boolean }
+type Promised = { id: string; ticket_id: string; kind: 'kept' | 'breached'; at: string }
 type StatusChange = { id: string; ticket_id: string; was_over: boolean; is_over: boolean }
 
 /** Tells anew of the replies on tickets that have lost or gained messages. The caller has locked the tickets. */
@@ -66,6 +73,7 @@ export async function tellOld(tenant: Tenant, ticket_ids: string[]): Promise<voi
     order by id`
   const replies = Map.groupBy(await readReplies(tenant, ids), ({ ticket_id }) => ticket_id)
   const changed = Map.groupBy(changes, ({ ticket_id }) => ticket_id)
+  const promised = Map.groupBy(await readPromises(tenant, ids), ({ ticket_id }) => ticket_id)
   await insertFacts(
     tenant,
     tickets.map((ticket) => [
@@ -74,6 +82,7 @@ export async function tellOld(tenant: Tenant, ticket_ids: string[]): Promise<voi
         { at: timeOfId(ticket.id), kind: 'created' },
         ...factsOfReplies(ticket, replies.get(ticket.id)),
         ...factsOfStatus(ticket, changed.get(ticket.id)),
+        ...(promised.get(ticket.id) ?? []).map(({ id, kind, at }) => ({ kind, at, promise_id: id })),
         ...(ticket.rating_score ? [{ at: ticket.rated_at!, kind: ticket.rating_score }] : []),
       ],
     ]),
@@ -110,6 +119,17 @@ async function readReplies({ sql, organization_id }: Tenant, ticket_ids: string[
     order by id`
 }
 
+/** Reads the promises that were kept or breached. */
+async function readPromises({ sql, organization_id }: Tenant, ticket_ids: string[]): Promise<Promised[]> {
+  const at = sql`case when outcome = 'kept' then ended_at else coalesce(breached_at, ended_at) end`
+  return sql<Promised[]>`
+    select id, ticket_id, case when outcome = 'kept' then 'kept' else 'breached' end as kind, ${exactTime(sql, at)} as at
+    from promises
+    where organization_id = ${organization_id} and ticket_id = any(${ticket_ids}::uuid[])
+      and outcome is distinct from 'void' and (outcome is not null or breached_at is not null)
+    order by id`
+}
+
 /** The first reply is the first one since the ticket came, unless the team began the ticket. */
 function factsOfReplies({ id }: Ticket, replies: Reply[] = []): Fact[] {
   const created_at = timeOfId(id)
@@ -141,8 +161,9 @@ function secondsBetween(from: string, to: string): number {
 
 async function insertFacts({ sql, organization_id }: Tenant, told: [Ticket, Fact[]][]): Promise<void> {
   const rows = told.flatMap(([{ id: ticket_id, groups, label_ids }, facts]) =>
-    facts.map(({ at, kind, seconds, user_id }) => ({
+    facts.map(({ at, kind, seconds, user_id, promise_id }) => ({
       ...{ organization_id, ticket_id, at, kind, seconds: seconds ?? null, user_id: user_id ?? null },
+      promise_id: promise_id ?? null,
       ...{ ...groups, label_ids },
     })),
   )

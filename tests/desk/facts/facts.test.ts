@@ -1,6 +1,6 @@
 /** Facts: what reports count follows whatever is done to tickets, and is told again as it was. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { LAST_ID } from '../../../src/base/db/columns'
+import { LAST_ID, newId } from '../../../src/base/db/columns'
 import { connection } from '../../../src/base/db/pool'
 import { fillFacts } from '../../../src/desk/facts/fill'
 import { purgeDeletedTickets } from '../../../src/desk/tickets/purge'
@@ -189,4 +189,36 @@ test('a ticket that the team began has no first reply, and automatic answers are
   await write({})
   expect(await kindsOf(one, ticket)).toEqual(['created, began, replied'])
   await expectSameWhenToldAgain(one)
+})
+
+test('a promise counts once it is kept or breached, at that moment, and not once it is void or gone', async () => {
+  const one = await createOrganization()
+  const { sql, organization_id } = one.scope
+  const ticket = await createTicket(one.agent)
+  const [kept, breached] = [newId(), newId()]
+  const promise = (id: string, began_at: string) =>
+    sql`insert into promises ${sql({
+      ...{ organization_id, id, ticket_id: ticket.id, policy_id: newId(), metric: 'next_reply', minutes: 60, began_at },
+    })}`
+  await promise(kept, '2026-01-01T10:00:00Z')
+  await promise(breached, '2026-01-02T10:00:00Z')
+  const change = (id: string, fields: object) =>
+    sql`update promises set ${sql(fields as Record<string, string>)} where organization_id = ${organization_id} and id = ${id}`
+  expect(await kindsOf(one, ticket)).toEqual(['created'])
+  await change(kept, { ended_at: '2026-01-01T10:30:00Z', outcome: 'kept' })
+  await change(breached, { breached_at: '2026-01-02T11:00:00Z' })
+  expect(await kindsOf(one, ticket)).toEqual(['kept, breached, created'])
+  const read = async () => (await one.agent.get('/reports/tickets?from=2026-01-01&to=2026-01-02')).body.data
+  expect((await read()).map(({ sla }: { sla: object }) => sla)).toEqual([
+    { kept: 1, breached: 0 },
+    { kept: 0, breached: 1 },
+  ])
+  await expectSameWhenToldAgain(one)
+  await change(breached, { ended_at: '2026-01-03T11:00:00Z', outcome: 'breached' })
+  expect(await kindsOf(one, ticket)).toEqual(['kept, breached, created'])
+  await change(kept, { outcome: 'void' })
+  expect(await kindsOf(one, ticket)).toEqual(['breached, created'])
+  await expectSameWhenToldAgain(one)
+  await sql`delete from promises where organization_id = ${organization_id} and id = ${breached}`
+  expect(await kindsOf(one, ticket)).toEqual(['created'])
 })
