@@ -12,6 +12,7 @@ import {
   startConsole,
   whyNoConsole,
 } from '../support/console'
+import { visit } from '../support/console-pages'
 import { startStubProvider } from '../support/identity-provider'
 import { lastLetterTo } from '../support/letters'
 import { startReceiver } from '../support/receiver'
@@ -404,6 +405,35 @@ describe.skipIf(reason !== undefined)('an admin', () => {
     await button('Save').click()
     await page.getByText('There is no rule: everything stays.').waitFor()
     await until('the rule is gone', async () => (await found('/retention')).rules.length === 0)
+  })
+
+  test('makes a rule, which is named in the timeline, and switches it off and on', async () => {
+    await call('POST', '/macros', { name: `thanks ${HOSTILE}`, body: 'Seen', is_internal: true })
+    await openPart(page, 'Rules')
+    await button('Add a rule').click()
+    await page.getByLabel('Name', { exact: true }).fill(`rule ${HOSTILE}`)
+    await page.getByLabel('When').selectOption('message.created')
+    await page.getByLabel('Macro', { exact: true }).selectOption(`thanks ${HOSTILE}`)
+    await page.getByLabel('Messages from').selectOption('customers only')
+    await button('Save').click()
+    const row = page.getByRole('row', { name: /message.created/ })
+    await row.getByText('active').waitFor()
+    const [rule] = await found('/rules')
+    expect(rule).toMatchObject({ on: 'message.created', filter: { direction: 'inbound' } })
+    await desk.mail('A fire for the rule')
+    const arrived = () => found('/tickets?search=the+rule')
+    await until('the mail is a ticket', async () => (await arrived()).length > 0)
+    const [ticket] = await arrived()
+    const wrote = async () => (await found(`/tickets/${ticket.id}/activity`)).some(({ type }: never) => type === 'note')
+    await until('the rule is applied', wrote)
+    await visit(page, `tickets/${ticket.id}`)
+    await page.locator('summary', { hasText: 'Timeline' }).first().click()
+    await page.getByText(`Rule “rule ${HOSTILE}”`).waitFor()
+    await openPart(page, 'Rules')
+    await row.getByRole('button', { name: 'Switch off' }).click()
+    await row.getByText('off', { exact: true }).waitFor()
+    await row.getByRole('button', { name: 'Switch on' }).click()
+    await until('it is active', async () => (await found('/rules'))[0].active)
   })
 
   test('keeps labels, macros and views in order', async () => {

@@ -11,8 +11,8 @@ const PAGES = [
   ...['tickets', 'tickets/:id', 'contacts', 'contacts/:id', 'companies', 'companies/:id', 'reports'],
   ...['reports/tickets', 'reports/operation'],
   ...['time', 'time/entries', 'time/report', 'time/timers'],
-  ...'account audit domains factor imports inbound inbound/:id keys labels macros mailboxes organization outbound people'
-    .concat(' retention senders sessions signin start views webhooks webhooks/:id webhooks/:id/:id')
+  ...'account audit domains factor imports inbound inbound/:id keys labels macros mailboxes notify organization outbound people'
+    .concat(' retention rules senders sessions signin start teams views webhooks webhooks/:id webhooks/:id/:id')
     .split(' ')
     .map((part) => `settings/${part}`),
   'settings',

@@ -143,5 +143,6 @@ async function noteTry(scope: Scope, id: string, next: Next, error: ApiError): P
 async function endRule({ sql, organization_id }: Scope, id: string, rule_id: string): Promise<void> {
   const own = sql`organization_id = ${organization_id} and id = ${id} and rule_ids[1] = ${rule_id}`
   await sql`delete from rule_runs where ${own} and cardinality(rule_ids) = 1`
-  await sql`update rule_runs set rule_ids = rule_ids[2:], tries = 0 where ${own}`
+  // A slice without an end, `rule_ids[2:]`, ends a server of Citus 13.
+  await sql`update rule_runs set rule_ids = array_remove(rule_ids, ${rule_id}), tries = 0 where ${own}`
 }

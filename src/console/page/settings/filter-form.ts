@@ -80,7 +80,7 @@ export function eventFilterSpecs(names: FilterNames): Spec[] {
       name: 'filter.direction',
       label: t('webhook.by_direction'),
       options: [
-        { value: '', text: t('webhook.all_messages') },
+        { value: '', text: t('webhook.everybody') },
         { value: 'inbound', text: t('webhook.inbound_only') },
         { value: 'outbound', text: t('webhook.outbound_only') },
       ],

@@ -65,6 +65,7 @@ export const operationGerman: Translated<typeof operationEnglish> = {
   'webhook.back': 'Alle Webhooks',
   'webhook.by_company': 'Nur dieser Firmen',
   'webhook.by_direction': 'Nachrichten von',
+  'webhook.everybody': 'allen',
   'webhook.inbound_only': 'nur von Kunden',
   'webhook.outbound_only': 'nur vom Team',
   'webhook.by_kind': 'Von Nachrichten',
