@@ -204,7 +204,7 @@ create table deeds (
   run_at timestamp with time zone not null,
   constraint deeds_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint deeds_actor_type CHECK ((actor_type = ANY (ARRAY['user'::text, 'api_key'::text, 'contact'::text, 'system'::text]))),
-  constraint deeds_kind CHECK ((kind = ANY (ARRAY['merge contacts'::text, 'erase contact'::text, 'delete contact'::text, 'delete company'::text, 'give company'::text])))
+  constraint deeds_kind CHECK ((kind = ANY (ARRAY['merge contacts'::text, 'erase contact'::text, 'delete contact'::text, 'delete company'::text, 'give company'::text, 'review promises'::text])))
 );
 CREATE INDEX deeds_run ON deeds USING btree (run_at);
 
@@ -336,7 +336,7 @@ create table events (
   resource_id uuid,
   ticket_id uuid,
   constraint events_organization_id_id_pk PRIMARY KEY (organization_id, id),
-  constraint events_type CHECK ((type = ANY (ARRAY['ticket.created'::text, 'ticket.updated'::text, 'ticket.deleted'::text, 'ticket.assigned'::text, 'ticket.status_changed'::text, 'ticket.erased'::text, 'ticket.merged'::text, 'ticket.unmerged'::text, 'ticket.split'::text, 'ticket.rated'::text, 'message.created'::text, 'message.deleted'::text, 'message.email_sent'::text, 'message.email_failed'::text, 'message.email_bounced'::text, 'message.erased'::text, 'contact.created'::text, 'contact.updated'::text, 'contact.deleted'::text, 'company.created'::text, 'company.updated'::text, 'company.deleted'::text, 'label.created'::text, 'label.updated'::text, 'label.deleted'::text, 'time_entry.created'::text, 'time_entry.updated'::text, 'time_entry.deleted'::text, 'inbound_message.filed'::text, 'organization.imported'::text, 'test.ping'::text])))
+  constraint events_type CHECK ((type = ANY (ARRAY['ticket.created'::text, 'ticket.updated'::text, 'ticket.deleted'::text, 'ticket.assigned'::text, 'ticket.status_changed'::text, 'ticket.erased'::text, 'ticket.merged'::text, 'ticket.unmerged'::text, 'ticket.split'::text, 'ticket.rated'::text, 'ticket.sla_due_soon'::text, 'ticket.sla_breached'::text, 'message.created'::text, 'message.deleted'::text, 'message.email_sent'::text, 'message.email_failed'::text, 'message.email_bounced'::text, 'message.erased'::text, 'contact.created'::text, 'contact.updated'::text, 'contact.deleted'::text, 'company.created'::text, 'company.updated'::text, 'company.deleted'::text, 'label.created'::text, 'label.updated'::text, 'label.deleted'::text, 'time_entry.created'::text, 'time_entry.updated'::text, 'time_entry.deleted'::text, 'inbound_message.filed'::text, 'organization.imported'::text, 'test.ping'::text])))
 );
 CREATE INDEX events_age ON events USING btree (id);
 CREATE CONSTRAINT TRIGGER events_place AFTER INSERT ON events DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.type <> 'test.ping'::text)) EXECUTE FUNCTION place_event();
@@ -800,7 +800,7 @@ create table outbox (
   nth integer,
   constraint outbox_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint outbox_counts CHECK (((attempts >= 0) AND (claims >= 0))),
-  constraint outbox_kind CHECK ((kind = ANY (ARRAY['webhook'::text, 'email'::text, 'inbound'::text, 'letter'::text, 'wake'::text, 'draft'::text, 'rule'::text])))
+  constraint outbox_kind CHECK ((kind = ANY (ARRAY['webhook'::text, 'email'::text, 'inbound'::text, 'letter'::text, 'wake'::text, 'draft'::text, 'rule'::text, 'promise'::text])))
 ) with (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, vacuum_truncate=off);
 CREATE INDEX outbox_due ON outbox USING btree (kind, run_at);
 CREATE INDEX outbox_lane ON outbox USING btree (lane_id, run_at);
@@ -1268,6 +1268,11 @@ create table tickets (
   rating_score text,
   rating_comment text,
   rated_at timestamp with time zone,
+  sla_policy_id uuid,
+  sla_metric text,
+  sla_due_at timestamp with time zone,
+  sla_soon_at timestamp with time zone,
+  sla_from timestamp with time zone,
   constraint tickets_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint tickets_number UNIQUE (organization_id, number),
   constraint tickets_assignee_fk FOREIGN KEY (organization_id, assignee_id) REFERENCES memberships(organization_id, user_id),
@@ -1285,6 +1290,8 @@ CREATE INDEX tickets_assignee_news ON tickets USING btree (organization_id, assi
 CREATE INDEX tickets_company ON tickets USING btree (organization_id, company_id, id) WHERE (deleted_at IS NULL);
 CREATE INDEX tickets_contact ON tickets USING btree (organization_id, contact_id, id) WHERE (deleted_at IS NULL);
 CREATE INDEX tickets_deleted ON tickets USING btree (deleted_at) WHERE ((deleted_at IS NOT NULL) AND (purged_at IS NULL));
+CREATE INDEX tickets_due_at_asc ON tickets USING btree (organization_id, COALESCE(sla_due_at, 'infinity'::timestamp with time zone), id) WHERE (deleted_at IS NULL);
+CREATE INDEX tickets_due_at_desc ON tickets USING btree (organization_id, COALESCE(sla_due_at, '-infinity'::timestamp with time zone), id) WHERE (deleted_at IS NULL);
 CREATE UNIQUE INDEX tickets_external_id ON tickets USING btree (organization_id, external_id) WHERE ((external_id IS NOT NULL) AND (deleted_at IS NULL));
 CREATE INDEX tickets_last_message_at_asc ON tickets USING btree (organization_id, COALESCE(last_message_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid), id) WHERE (deleted_at IS NULL);
 CREATE INDEX tickets_last_message_at_desc ON tickets USING btree (organization_id, COALESCE(last_message_id, '00000000-0000-0000-0000-000000000000'::uuid), id) WHERE (deleted_at IS NULL);

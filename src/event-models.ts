@@ -1,7 +1,8 @@
 /** The `data` of each event, for the OpenAPI document: the resource as the API returns it, and what its type adds. */
 import { type TObject, type TSchema, Type } from '@sinclair/typebox'
-import type { EVENTS } from './base/db/schema'
-import { TicketCode, Uuid } from './base/shapes/answers'
+import { type EVENTS, PROMISE_METRICS } from './base/db/schema'
+import { Instant, TicketCode, Uuid } from './base/shapes/answers'
+import { oneOf } from './base/shapes/fields'
 import { CompanyWithDetails } from './desk/companies/model'
 import { ContactWithTickets } from './desk/contacts/model'
 import { LabelWithUsage } from './desk/labels/model'
@@ -25,6 +26,14 @@ const counts = Type.Object({
   updated: Type.Integer({ description: 'Rows that were changed' }),
 })
 
+const promise = Type.Object(
+  {
+    metric: oneOf(PROMISE_METRICS, { description: 'What was promised' }),
+    due_at: { ...Instant, description: 'When it is due, or was' },
+  },
+  { description: 'The promise that it is about' },
+)
+
 const also = (model: TObject, more: Parameters<typeof Type.Object>[0]) => Type.Intersect([model, Type.Object(more)])
 
 export const EVENT_MODELS: Record<(typeof EVENTS)[number], TSchema> = {
@@ -40,6 +49,8 @@ export const EVENT_MODELS: Record<(typeof EVENTS)[number], TSchema> = {
   'ticket.unmerged': also(Ticket, { sources, moved }),
   'ticket.split': also(Ticket, { new_ticket: refs, message_ids: ids('Its first messages'), moved }),
   'ticket.rated': Ticket,
+  'ticket.sla_due_soon': also(Ticket, { promise }),
+  'ticket.sla_breached': also(Ticket, { promise }),
   'message.created': MessageOfTicket,
   'message.deleted': MessageOfTicket,
   'message.email_sent': MessageOfTicket,

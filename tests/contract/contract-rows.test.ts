@@ -97,7 +97,7 @@ test('a label may have each colour of the palette', async () => {
 /** Written down once more: the code's own list would always agree with itself. */
 const EVENTS = [
   ...['ticket.created', 'ticket.updated', 'ticket.deleted', 'ticket.assigned', 'ticket.status_changed'],
-  ...['ticket.merged', 'ticket.unmerged', 'ticket.split', 'ticket.rated'],
+  ...['ticket.merged', 'ticket.unmerged', 'ticket.split', 'ticket.rated', 'ticket.sla_due_soon', 'ticket.sla_breached'],
   ...['message.created', 'message.deleted', 'contact.created', 'contact.updated', 'contact.deleted'],
   ...['time_entry.created', 'time_entry.updated', 'time_entry.deleted', 'test.ping'],
   ...['company.created', 'company.updated', 'company.deleted', 'label.created', 'label.updated', 'label.deleted'],

@@ -362,6 +362,13 @@ Rules / once in effect / kill -9 <- apply-rules: in flight: > a worker that dies
 Rules / fair lanes <- apply-rules: an attack: a flood of one organization holds up no other
 Rules / in flight <- apply-rules: in flight: > a macro that is changed, a rule that is switched off and a ticket that goes are seen
 Rules / failed after five tickets of three tries <- apply-rules: failing: > five tickets in a row make a rule fail; admins are told, and active true revives it
+Ticket / sla / first_reply, next_reply <- promises: a first reply is promised from the creation, the next from the first message that waits
+Ticket / sla / resolve, pending pauses it <- promises: pending pauses the end, and resolving keeps it; a ticket that is open again goes on
+Ticket / sla / policy <- promises: the first policy that fits counts, at the creation and when what it names changes
+Ticket / sla / changed policies and schedules <- promises: a changed policy or schedule computes open tickets anew, from the begin of the promise
+Ticket / sla / merged, split, deleted <- promises: a mail, what a merge takes in, what is split, and what is deleted
+Webhooks / ticket.sla_due_soon, ticket.sla_breached <- promises: who follows is told > once when a promise is due soon, and once when it is breached, also when its minutes grow later
+Ticket / sla / outbox <- promises: who follows is told > by a row of the outbox, which goes with the last promise
 GET /macros <- macros: a macro is made, read, listed by name, changed and removed
 POST /macros <- macros: a macro is made, read, listed by name, changed and removed
 POST /macros / code / MACRO_NAME_EXISTS | INVALID_VARIABLE <- macros: a name that is taken, an unknown variable, value or id is refused, and nothing changes

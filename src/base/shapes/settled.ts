@@ -39,3 +39,16 @@ export async function settledTime(sql: Sql): Promise<string> {
     where datname = current_database() and backend_xid is not null`
   return row!.time
 }
+
+/**
+ * Tells if what began before a moment has ended: no transaction of a request lives longer than a minute.
+ * @param moment as `Date.parse` reads it
+ */
+export async function isOver(sql: Sql, moment: string): Promise<boolean> {
+  const open = await sql`
+    select 1 from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid()
+      and xact_start < ${moment}::timestamptz and xact_start > now() - make_interval(secs => ${HIDDEN_AGE_S})
+    limit 1`
+  return open.length === 0
+}

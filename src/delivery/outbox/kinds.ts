@@ -19,6 +19,14 @@ export const KINDS: Record<OutboxKind, KindRules> = {
   // Those of an organization, which is a lane, are woken together: its slots are for what gathers meanwhile. With few
   // fresh ones no more than 1,200 a second were woken.
   wake: { slots: 512, suspect_slots: 512, lane_slots: 256, first_slots: 128, fresh_slots: 512, afterFault: uncounted },
+  promise: {
+    slots: 512,
+    suspect_slots: 512,
+    lane_slots: 256,
+    first_slots: 128,
+    fresh_slots: 512,
+    afterFault: uncounted,
+  },
   draft: { slots: 16, suspect_slots: 16, lane_slots: 8, first_slots: 4, afterFault: uncounted },
   rule: { slots: 32, suspect_slots: 16, lane_slots: 4, first_slots: 2, afterFault: uncounted },
   // Messages of an organization, which is a lane, are filed together: its slots are for those that are prepared while a

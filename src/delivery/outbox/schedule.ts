@@ -11,7 +11,7 @@ import type { OutboxKind } from './job'
 import { wake } from './wake'
 
 /** Work for a moment that somebody chooses. */
-type Scheduled = Extract<OutboxKind, 'wake' | 'draft' | 'letter' | 'rule'>
+type Scheduled = Extract<OutboxKind, 'wake' | 'draft' | 'letter' | 'rule' | 'promise'>
 
 /** Says what is wrong with a moment that somebody has chosen. @returns undefined when it is right */
 export function momentFault(moment: string): string | undefined {

@@ -8,7 +8,7 @@ import type { WebhookFilter } from './model'
 export type JudgedEvent = { type: string; data: unknown; before?: { company_id: string | null } }
 
 /** The fields of a ticket that a filter asks about. */
-type TicketState = {
+export type TicketState = {
   status: string
   priority: string
   company_id: string | null
@@ -170,7 +170,8 @@ function formerIn({ previous_status, changes = {} }: Told): Partial<TicketState>
   return stateIn({ ...(previous_status !== undefined && { status: previous_status }), ...former })
 }
 
-function holds(state: TicketState, filter: WebhookFilter): boolean {
+/** Tells whether a ticket is one that a filter chooses. */
+export function holds(state: TicketState, filter: WebhookFilter): boolean {
   const { status, priority, company_ids, label_ids, mailbox_ids, team_ids } = filter
   return (
     isAnyOf([state.status], status) &&

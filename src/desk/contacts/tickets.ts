@@ -5,6 +5,7 @@
 import { withChangeTime } from '../../base/db/change-time'
 import type { Scope } from '../../base/scope'
 import { type Deed, doOrBegin, STEP } from '../deeds/deeds'
+import { keepPromises } from '../promises/keep'
 import { recordOnEach } from '../timeline/activity'
 
 /**
@@ -41,6 +42,7 @@ export async function giveCompany(scope: Scope, { subject_id, source_ids }: Pick
     update tickets set company_id = ${company.id}, updated_at = ${locked_at}
     where organization_id = ${organization_id} and id = any(${ids}::uuid[])`
   await recordOnEach(scope, ids, { type: 'changed', data: { field: 'company', from: null, to: company } })
+  await keepPromises(scope, ids)
   return ids.length < STEP
 }
 
@@ -67,6 +69,7 @@ export async function takeFromTickets(
     update tickets set ${column} = null, updated_at = ${locked_at}
     where organization_id = ${organization_id} and id = any(${tickets.map(({ id }) => id)}::uuid[])`
   const visible = tickets.filter(({ is_hidden }) => !is_hidden).map(({ id }) => id)
+  if (field === 'company') await keepPromises(scope, visible)
   await recordOnEach(scope, visible, { type: 'changed', data: { field, from: resource, to: null } })
   return tickets.length < STEP
 }

@@ -11,6 +11,7 @@ import { publish } from '../../delivery/webhooks/publish'
 import { keepDrafts } from '../drafts/send-later'
 import { spreadHold } from '../holds/holds'
 import { lockMail } from '../messages/conversation'
+import { keepPromises } from '../promises/keep'
 import { endRequests } from '../ratings/requests'
 import { judgeMarks, markMerged } from '../read-marks/keep-marks'
 import { rebuildSearch } from '../search/ticket-document'
@@ -59,6 +60,7 @@ export function mergeTickets(scope: Scope, target_id: string, { source_ids }: Ne
     await endRequests(scope, ids)
     await writeMerge(scope, target_id, ids, all, locked_at)
     await recount(scope, [target_id, ...ids])
+    await keepPromises(scope, [target_id, ...ids])
     await markMerged(scope, target_id, moved.message_ids, ids)
     await bringParticipants(
       scope,
@@ -171,6 +173,7 @@ export function unmergeTicket(scope: Scope, id: string): Promise<Ticket> {
     await writeUnmerge(scope, chain, locked_at)
     await leaveRing(scope, before, [])
     await recount(scope, [target_id, id])
+    await keepPromises(scope, [target_id, id])
     await judgeMarks(scope, [target_id, id])
     await removeBrought(scope, above, own)
     // Participants that several merged tickets have brought are brought by those that are left.

@@ -11,6 +11,7 @@ import { lockConversation, lockMail } from '../messages/conversation'
 import { UNKNOWN_SENDER } from '../messages/draft'
 import { receivedSince } from '../messages/received-since'
 import { addToEach, type Candidate, type Standing } from '../participants/commands'
+import { keepPromises } from '../promises/keep'
 import { judgeMarks } from '../read-marks/keep-marks'
 import { rebuildSearch } from '../search/ticket-document'
 import { eventsOfNew } from '../tickets/changes'
@@ -61,6 +62,7 @@ export function splitTicket(scope: Scope, id: string, { message_ids, subject }: 
       rebuildSearch(scope, id),
       rebuildSearch(scope, new_id),
     ])
+    await keepPromises(scope, [id, new_id])
     const [before, after] = await together([getTicketSummary(scope, id), getTicketSummary(scope, new_id)])
     const new_ticket = { id: new_id, code: after.code, subject: after.subject }
     await recordActivity(scope, id, [{ type: 'split', data: { into: codeOf(after), message_ids: ids } }])

@@ -5,6 +5,7 @@
 
 import { type Scope, together } from '../../base/scope'
 import { claimForEach } from '../attachments/claim-uploads'
+import { keepAll, readAll } from '../promises/keep'
 import { addEachToSearch } from '../search/ticket-document'
 import { type ActivityEntry, type EntryActor, recordActivities } from '../timeline/activity'
 import { addToTickets } from '../turn/turn'
@@ -30,7 +31,7 @@ export async function addMessages(scope: Scope, messages: AddedMessage[]): Promi
   if (messages.length === 0) return
   const { sql, organization_id } = scope
   const added = messages.map(({ ticket_id, draft, answered }) => ({ ticket_id, draft, text: draft.text, ...answered }))
-  await together([
+  const [, , , , ...facts] = await together([
     insertWhole(scope, messages, 'there'),
     recordActivities(
       sql,
@@ -43,7 +44,12 @@ export async function addMessages(scope: Scope, messages: AddedMessage[]): Promi
     ),
     addToTickets(scope, added),
     addEachToSearch(scope, added),
+    ...readAll(
+      scope,
+      messages.map(({ ticket_id }) => ticket_id),
+    ),
   ])
+  await keepAll(scope, facts, 'later')
 }
 
 /** Writes messages with their attachments and anchors. @throws ATTACHMENT_NOT_FOUND */

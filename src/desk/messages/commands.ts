@@ -11,6 +11,7 @@ import { personId } from '../../http/request/permissions'
 import { claimAttachments } from '../attachments/claim-uploads'
 import { removeSoon } from '../attachments/removals'
 import { requireNoHold } from '../holds/holds'
+import { keepAll, keepPromises, readAll } from '../promises/keep'
 import { judgeMarks } from '../read-marks/keep-marks'
 import { addToSearch, rebuildSearch } from '../search/ticket-document'
 import { recordActivity } from '../timeline/activity'
@@ -109,6 +110,7 @@ export async function deleteMessage(scope: Scope, ticket_id: string, id: string)
       where organization_id = ${organization_id} and message_id = ${id}`
     await sql`delete from messages where organization_id = ${organization_id} and id = ${id}`
     await recount(scope, [ticket_id])
+    await keepPromises(scope, [ticket_id])
     await judgeMarks(scope, [ticket_id])
     await rebuildSearch(scope, ticket_id)
     await recordActivity(scope, ticket_id, [
@@ -128,7 +130,7 @@ export async function addMessage(scope: Scope, ticket: TicketOfMessage, draft: M
   const rule = ruleOf(scope.actor)
   const by_rule = rule && { rule_id: rule.id, auto_reply: true }
   const written = { ...draft, id, author_id: personId(scope), ...by_rule }
-  const [, , , , audience, read] = await together([
+  const [, , , , audience, read, ...facts] = await together([
     writeMessage(scope, ticket.id, written),
     addToTickets(scope, [{ ...ticket, ticket_id: ticket.id, draft: written }]),
     completeMessage(scope, ticket.id, written),
@@ -136,7 +138,9 @@ export async function addMessage(scope: Scope, ticket: TicketOfMessage, draft: M
     findAudience(scope),
     // Is sent behind the rows that it reads.
     getWritten(scope, [written]),
+    ...readAll(scope, [ticket.id]),
   ])
+  await keepAll(scope, facts, 'later')
   const message = read.get(id)!
   await publish(scope, [createdEvent(message, ticket)], { audience })
   return message

@@ -6,6 +6,7 @@ import { type Scope, SYSTEM } from '../../base/scope'
 import { tellAdmins } from '../../delivery/told/tell-admins'
 import type { IdField } from '../../delivery/webhooks/event-filter'
 import { noteFailures } from '../../delivery/webhooks/failure'
+import { beginReview } from '../promises/review'
 import { noteSwitchedOff } from '../sla-policies/switch-off'
 
 type Filter = { [field in IdField]?: string[] }
@@ -19,6 +20,8 @@ type Filtered = {
   there(sql: Sql): Fragment
   off(sql: Sql): Fragment
   note(scope: Scope, off: Named, error: string): Promise<void>
+  /** Is called when the filter of one has named the id. */
+  narrowed?(scope: Scope): Promise<void>
 }
 
 const FILTERED: Filtered[] = [
@@ -37,6 +40,7 @@ const FILTERED: Filtered[] = [
     there: (sql) => sql`true`,
     off: (sql) => sql`active = false`,
     note: noteSwitchedOff,
+    narrowed: beginReview,
   },
   {
     table: 'rules',
@@ -83,12 +87,13 @@ export async function takeFromFilters(scope: Scope, field: IdField, id: string):
 
 async function takeFrom(scope: Scope, filtered: Filtered, field: IdField, id: string): Promise<void> {
   const { sql, organization_id } = scope
-  const { table, resource, shown, there, off, note } = filtered
+  const { table, resource, shown, there, off, note, narrowed } = filtered
   const named = await sql<Named[]>`
     select id, filter, ${shown(sql)} from ${sql(table)}
     where organization_id = ${organization_id} and ${there(sql)}
       and filter -> ${field}::text @> ${JSON.stringify([id])}::text::jsonb
     order by id for no key update`
+  if (named.length > 0) await narrowed?.(scope)
   for (const one of named) {
     const filter = without(one.filter, field, id)
     if (filter) {

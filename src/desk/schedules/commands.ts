@@ -6,8 +6,9 @@ import { schedules } from '../../base/db/schema'
 import { violates } from '../../base/db/violations'
 import { fieldError } from '../../base/errors'
 import { inTransaction, type Scope } from '../../base/scope'
+import { DAYS } from '../../base/shapes/business-time'
+import { beginReview } from '../promises/review'
 import { switchOffPolicies } from '../sla-policies/switch-off'
-import { DAYS } from './business-time'
 import type { NewSchedule, Schedule, ScheduleChanges } from './model'
 import { getSchedule } from './queries'
 
@@ -40,6 +41,7 @@ export function updateSchedule(scope: Scope, id: string, changes: ScheduleChange
       .catch(nameExists)
     const after = await getSchedule(scope, id)
     await auditSchedule(scope, 'schedule.updated', before, after)
+    if (changes.hours || changes.holidays) await beginReview(scope)
     return after
   })
 }

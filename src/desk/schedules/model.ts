@@ -1,7 +1,7 @@
 import { Kind, type TSchema, Type, TypeRegistry } from '@sinclair/typebox'
 import { Day, Instant, Uuid } from '../../base/shapes/answers'
+import { DAYS, minuteOf, type Spans } from '../../base/shapes/business-time'
 import { body, dayInput, optional, text } from '../../base/shapes/fields'
-import { DAYS, minuteOf, type Spans } from './business-time'
 
 /** Holidays of a schedule. */
 const MOST_HOLIDAYS = 1000

@@ -6,6 +6,7 @@ import { fieldError, unknownIds } from '../../base/errors'
 import { inTransaction, type Scope } from '../../base/scope'
 import { asIds } from '../../base/shapes/ids'
 import { requireKnown, storedFilter } from '../../delivery/webhooks/event-filter'
+import { beginReview } from '../promises/review'
 import { auditPolicy } from './audit-policy'
 import type { NewSlaPolicy, SlaPolicy, SlaPolicyChanges } from './model'
 import { getSlaPolicy } from './queries'
@@ -31,6 +32,7 @@ export function createSlaPolicy(scope: Scope, policy: NewSlaPolicy): Promise<Sla
       .catch(isTaken)
     const after = await getSlaPolicy(scope, id)
     await auditPolicy(scope, 'sla_policy.created', null, after)
+    await beginReview(scope)
     return after
   })
 }
@@ -50,6 +52,7 @@ export function updateSlaPolicy(scope: Scope, id: string, changes: SlaPolicyChan
       .catch(isTaken)
     const after = await getSlaPolicy(scope, id)
     await auditPolicy(scope, 'sla_policy.updated', before, after)
+    await beginReview(scope)
     return after
   })
 }
@@ -61,6 +64,7 @@ export function deleteSlaPolicy(scope: Scope, id: string): Promise<void> {
     const before = await lockPolicy(scope, id)
     await db.delete(sla_policies).where(and(eq(sla_policies.organization_id, organization_id), eq(sla_policies.id, id)))
     await auditPolicy(scope, 'sla_policy.deleted', before, null)
+    await beginReview(scope)
   })
 }
 

@@ -1,6 +1,7 @@
 /** Switches policies off that would promise more than was meant, in the transaction that leaves them so. */
 import { type Scope, SYSTEM } from '../../base/scope'
 import { tellAdmins } from '../../delivery/told/tell-admins'
+import { beginReview } from '../promises/review'
 import { auditPolicy } from './audit-policy'
 import type { SlaPolicy } from './model'
 import { selectPolicies } from './queries'
@@ -17,6 +18,7 @@ export async function switchOffPolicies(scope: Scope, schedule_id: string): Prom
   await sql`
     update sla_policies set schedule_id = null, active = false, updated_at = now()
     where organization_id = ${organization_id} and schedule_id = ${schedule_id}`
+  if (policies.length > 0) await beginReview(scope)
   for (const policy of policies) {
     const after = { ...policy, schedule_id: null, active: false }
     if (policy.active) await noteOff(scope, policy, after, policy.name, 'its schedule was deleted')

@@ -6,6 +6,7 @@ import { publish } from '../../delivery/webhooks/publish'
 import { isPerson } from '../../http/request/permissions'
 import { requireMayUnlabel, requireNoHold } from '../holds/holds'
 import { handOverPictures } from '../messages/keep-pictures'
+import { keepAll, keepPromises, readAll } from '../promises/keep'
 import { followStatus } from '../ratings/requests'
 import { readMark } from '../read-marks/unread'
 import { rebuildSearch } from '../search/ticket-document'
@@ -90,6 +91,7 @@ export async function deleteTicket(scope: Scope, id: string): Promise<void> {
         delete from ticket_search where organization_id = ${organization_id} and ticket_id = any(${ids}::uuid[])
       )
       update tickets set deleted_at = now() where organization_id = ${organization_id} and id = any(${ids}::uuid[])`
+    await keepPromises(scope, ids)
     await publish(
       scope,
       [...merged.map(present), ticket].map((data) => ({ type: 'ticket.deleted', data })),
@@ -125,19 +127,21 @@ async function writeTicket(scope: Scope, before: Ticket, after: Ticket, locked_a
   const { parent_id, ...columns } = columnsOf(organization_id, after)
   // A parent that was merged is shown as its target, and stays the one that was given.
   const parent = before.parent?.id === after.parent?.id ? {} : { parent_id }
-  const [, , [row]] = await together([
+  const [, , [row], ...facts] = await together([
     removed.length > 0 && removeLabels(scope, after.id, removed),
     insertRows(sql, 'ticket_labels', labels),
     sql<Following[]>`
       update tickets t set ${sql({ ...columns, ...parent, updated_at: locked_at })}
       where t.organization_id = ${organization_id} and t.id = ${after.id}
       returning t.updated_at, ${waitingSince(sql)} as waiting_since`,
+    ...readAll(scope, [after.id]),
   ])
-  return row!
+  const [kept] = await keepAll(scope, facts, 'later')
+  return { ...row!, ...(kept && { sla: kept.sla }) }
 }
 
 /** Fields that follow from a change of others. */
-type Following = Pick<Ticket, 'updated_at' | 'waiting_since'>
+type Following = Pick<Ticket, 'updated_at' | 'waiting_since'> & Partial<Pick<Ticket, 'sla'>>
 
 async function removeLabels({ sql, organization_id }: Scope, id: string, labels: { id: string }[]): Promise<void> {
   await sql`

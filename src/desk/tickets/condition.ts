@@ -1,7 +1,8 @@
 /** The form of a condition of the ticket list, and the SQL of those that are longer than a line. */
 import type { Static, TSchema } from '@sinclair/typebox'
 import { TICKET_PRIORITIES, type TICKET_STATUSES } from '../../base/db/schema'
-import { LAST_ID, messageKey } from '../../base/db/schema/ticket-order'
+import { dueKey, LAST_ID, messageKey } from '../../base/db/schema/ticket-order'
+import { sharedTime } from '../../base/db/shared-time'
 import type { Fragment, Sql } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
 import type { TallyKind } from '../tallies/tallies'
@@ -101,4 +102,12 @@ export async function labelsThatExist({ sql, organization_id }: Scope, ids: stri
   const labels = await sql<{ id: string }[]>`
     select id from labels where organization_id = ${organization_id} and id = any(${ids}::uuid[])`
   return [labels.map(({ id }) => id)]
+}
+
+/** Tells whether a promise of `tickets t` is breached, or the last fifth of the one runs that ends next. */
+export function isDue(sql: Sql, word: 'breached' | 'due_soon'): Fragment {
+  const due_at = sql.unsafe(dueKey('asc', 't.'))
+  const now = sql`${new Date(sharedTime()).toISOString()}::timestamptz`
+  if (word === 'breached') return sql`${due_at} <= ${now}`
+  return sql`${due_at} > ${now} and ${due_at} < 'infinity' and t.sla_soon_at <= ${now}`
 }

@@ -34,6 +34,7 @@ import {
   hasDraft,
   inPriority,
   inStatus,
+  isDue,
   isLabelled,
   isWaiting,
   labelsThatExist,
@@ -41,6 +42,8 @@ import {
 
 const idInput = text({ max: 36, rule: isUuid, fault: 'must be a UUID' })
 const noWord = () => undefined
+/** A condition on the row alone, of which no number is kept. */
+const OF_ROW = { asks: 'row', words: noWord, counted: null } as const
 const wordsIn = <Word>(given: Word | Word[]): Word[] => [...new Set([given].flat() as Word[])]
 
 /** In the order of the documentation. */
@@ -133,9 +136,7 @@ export const CONDITIONS = {
         where p.organization_id = ${organization_id} and p.deleted_at is null
           and (p.merged_into_id = ${id} or (p.id = ${id} and p.merged_into_id is null))
       ))`,
-    asks: 'row',
-    words: noWord,
-    counted: null,
+    ...OF_ROW,
   }),
   merged: condition({
     query: queryFlag({ description: 'Whether it was merged into another ticket' }),
@@ -152,44 +153,43 @@ export const CONDITIONS = {
       snoozed
         ? sql`and t.status = 'pending' and t.snoozed_until is not null`
         : sql`and (t.status <> 'pending' or t.snoozed_until is null)`,
-    asks: 'row',
-    words: noWord,
-    counted: null,
+    ...OF_ROW,
   }),
   team_id: condition({
     query: queryIdOrNone({ description: 'A team, or `none` for tickets of no team' }),
     body: optional(text({ max: 36, rule: isIdOrNone, fault: 'must be a UUID or none' })),
     sql: ({ sql }, id) => (id === 'none' ? sql`and t.team_id is null` : sql`and t.team_id = ${id}`),
-    asks: 'row',
-    words: noWord,
-    counted: null,
+    ...OF_ROW,
     is_indexed: true,
   }),
   mailbox_id: condition({
     query: queryId({ description: 'Tickets of this mailbox' }),
     body: optional(idInput),
     sql: ({ sql }, id) => sql`and t.mailbox_id = ${id}`,
-    asks: 'row',
-    words: noWord,
-    counted: null,
+    ...OF_ROW,
     is_indexed: true,
   }),
   rating: condition({
     query: queryWord(RATING_SCORES, { description: 'Tickets whose contact has said so' }),
     body: optional(oneOf(RATING_SCORES)),
     sql: ({ sql }, score) => sql`and t.rating_score = ${score}`,
-    asks: 'row',
-    words: noWord,
-    counted: null,
+    ...OF_ROW,
+    is_indexed: true,
+  }),
+  sla: condition({
+    query: queryWord(['breached', 'due_soon'], {
+      description: '`breached`: a promise is; `due_soon`: the last fifth of one runs that ends next',
+    }),
+    body: optional(oneOf(['breached', 'due_soon'])),
+    sql: ({ sql }, word) => sql`and ${isDue(sql, word)}`,
+    ...OF_ROW,
     is_indexed: true,
   }),
   waiting: condition({
     query: queryFlag({ description: 'Whether a customer waits for an answer' }),
     body: optional(flag()),
     sql: ({ sql }, waiting) => sql`and ${isWaiting(sql, waiting)}`,
-    asks: 'row',
-    words: noWord,
-    counted: null,
+    ...OF_ROW,
   }),
   has_draft: condition({
     query: queryFlag({
@@ -198,18 +198,14 @@ export const CONDITIONS = {
     }),
     body: optional(flag()),
     sql: (scope, has_draft, id) => scope.sql`and ${hasDraft(scope, has_draft, id)}`,
-    asks: 'row',
-    words: noWord,
-    counted: null,
+    ...OF_ROW,
   }),
   unread: condition({
     query: queryFlag({ description: 'Whether the caller, a person, has something to read there', 'x-needs': 'member' }),
     body: optional(flag()),
     sql: (scope, unread, id) =>
       unread ? scope.sql`and ${isUnread(scope, id)}` : scope.sql`and not ${isUnread(scope, id)}`,
-    asks: 'row',
-    words: noWord,
-    counted: null,
+    ...OF_ROW,
   }),
   custom: condition({
     // `queryWithCustom` gathers it of the parameters `custom.<key>`.

@@ -2,7 +2,6 @@
  * Creates tickets. Requests that come at the same time share a transaction, which looks up what they name, takes their
  * numbers, and writes.
  */
-import { withChangeTime } from '../../base/db/change-time'
 import { newId, timeOfId, toInstant } from '../../base/db/columns'
 import { isAway } from '../../base/db/violations'
 import { ApiError, unknownIds } from '../../base/errors'
@@ -23,16 +22,18 @@ import type { Message } from '../messages/model'
 import { placePictures } from '../messages/pictures'
 import { getWritten } from '../messages/queries'
 import { type WrittenText, withHeld } from '../messages/written-text'
+import { promiseNew } from '../promises/keep'
 import { type Assignee, type Coming, chooseAssignees } from '../teams/assign'
 import { newTurn } from '../turn/shown-turn'
 import { eventsOfNew } from './changes'
 import { numberTaken, takeNumbers, takeNumbersInside } from './code'
 import { type Body, draftOf, renderDescription } from './description'
+import { type Locked, lockNamed } from './lock-named'
 import type { NewTicket, Ticket } from './model'
 import { getTicketSummary } from './queries'
 import { findReferences, type NewTicketReferences } from './references'
 import { newFields } from './ticket-fields'
-import { changedAt, type LockedRows, lockAsKeys, lockContacts, type TicketToWrite, writeTickets } from './write-tickets'
+import { changedAt, promisedParts, type TicketToWrite, writeTickets } from './write-tickets'
 
 /** A ticket with a longer description is written alone, so that the statement of many tickets stays small. */
 const SHARED_MOST_CHARACTERS = 20_000
@@ -212,14 +213,27 @@ function ticketOf(request: Request, found: NewTicketReferences, { locked, given_
   const turn = newTurn(first, permits(scope, 'drafts:read') ? 0 : null)
   const marks = { unread: isUnread(scope, assignee, first), read_to: null }
   const is_same = company_id === (company?.id ?? null)
+  const settled = is_same ? fields : { ...fields, company: company_id ? { id: company_id } : null }
+  const promised = promiseNew(locked.policies, promisedParts(id, settled, first))
   return {
     ...{ scope, id, number: number!, code, updated_at, organization_number, actor, first, audience, traceparent },
     given_to,
-    fields: is_same ? fields : { ...fields, company: company_id ? { id: company_id } : null },
+    fields: settled,
+    promised,
     audit_row: is_shared ? scope.alongside?.entry() : undefined,
     // In the order of `present`, so that both have one tag.
     shown: is_same
-      ? { id, code, ...fields, merged_into: null, split_from: null, ...turn, ...marks, ...times }
+      ? {
+          id,
+          code,
+          ...fields,
+          merged_into: null,
+          split_from: null,
+          sla: promised?.sla ?? null,
+          ...turn,
+          ...marks,
+          ...times,
+        }
       : undefined,
     message: first && showNew({ organization_id, draft: first }),
   }
@@ -256,28 +270,4 @@ async function publishNew(shared: Scope, tickets: Created[]): Promise<void> {
       return { events, audience, traceparent, actor }
     }),
   )
-}
-
-/** Rows that tickets name and that are locked for them: contacts with their companies, labels, and teams. */
-type Locked = { contacts: Map<string, string | null>; labels: Set<string>; teams: Set<string>; locked_at: string }
-
-/**
- * Locks what tickets name, in the caller's transaction: their contacts, so that a company that a contact gets at the
- * same time reaches these tickets too, and their labels and teams as foreign keys do.
- */
-async function lockNamed(
-  scope: Scope,
-  tickets: { references: NewTicketReferences }[],
-  locked_rows: LockedRows,
-): Promise<Locked> {
-  const contact_ids = new Set(tickets.map(({ references }) => references.contact.id))
-  const label_ids = new Set(tickets.flatMap(({ references }) => references.labels.map(({ id }) => id)))
-  const team_ids = new Set(tickets.flatMap(({ references }) => references.team?.id ?? []))
-  const locks = together([
-    lockContacts(scope, [...contact_ids], locked_rows),
-    lockAsKeys(scope, 'labels', [...label_ids], locked_rows),
-    lockAsKeys(scope, 'teams', [...team_ids], locked_rows),
-  ])
-  const [[contacts, labels, teams], locked_at] = await withChangeTime(scope.sql, locks)
-  return { contacts, labels: new Set(labels), teams: new Set(teams), locked_at }
 }

@@ -4,6 +4,7 @@ import { Instant, orNull, PageMeta, TicketCode, Uuid } from '../../base/shapes/a
 import { body, flag, IdInput, IdsInput, oneOf, optional, text } from '../../base/shapes/fields'
 import { Paging, queryId, queryWithCustom, queryWord } from '../../base/shapes/query'
 import { formatInput, Message, MOST_CHARACTERS } from '../messages/model'
+import { Sla } from '../promises/model'
 import { TicketTimeEntry } from '../time-entries/model'
 import { TURN } from '../turn/model'
 import { FILTER_FIELDS, TICKET_FILTERS } from './conditions'
@@ -21,6 +22,7 @@ export const Ticket = Type.Object({
   split_from: orNull(Type.Object({ id: Uuid, code: TicketCode }), {
     description: 'The ticket that its first messages were taken from',
   }),
+  sla: Sla,
   ...TURN,
   unread: orNull(Type.Boolean(), {
     description:

@@ -3,13 +3,15 @@ import { withChangeTime } from '../../base/db/change-time'
 import { DeadlockError } from '../../base/db/violations'
 import { type Scope, together } from '../../base/scope'
 import type { DraftWithId } from '../messages/draft'
+import { promiseNew } from '../promises/keep'
+import { findPolicies } from '../promises/policies'
 import { chooseAssignees } from '../teams/assign'
 import type { EntryActor } from '../timeline/activity'
 import { numberTaken, takeNumbersInside } from './code'
 import type { Ticket } from './model'
 import { fields, present, type TicketRow, withNames } from './row'
 import { newFields } from './ticket-fields'
-import { changedAt, lockAsKeys, lockContacts, writeTickets } from './write-tickets'
+import { changedAt, lockAsKeys, lockContacts, promisedParts, writeTickets } from './write-tickets'
 
 export type OpenedTicket = {
   id: string
@@ -46,10 +48,11 @@ type Opened = { ticket: Ticket; locked_at: string }
  */
 export async function openTickets(scope: Scope, opened: OpenedTicket[]): Promise<Map<string, Opened>> {
   if (opened.length === 0) return new Map()
-  const [naming, first_number, [companies, locked_at]] = await together([
+  const [naming, first_number, [companies, locked_at], policies] = await together([
     findNaming(scope, opened),
     takeNumbersInside(scope.organization_id, opened.length),
     withChangeTime(scope.sql, lockContactsOf(scope, opened)),
+    findPolicies(scope),
   ])
   const teams = await homeTeams(scope, opened, naming)
   const coming = opened.flatMap(({ id }) => (teams.has(id) ? { id, team_id: teams.get(id)!.id } : []))
@@ -63,9 +66,10 @@ export async function openTickets(scope: Scope, opened: OpenedTicket[]): Promise
     const company = company_id ? { id: company_id } : null
     const mailbox = mailbox_id === null ? null : { id: mailbox_id }
     const [team, assignee] = [teams.get(id) ?? null, given.get(id) ?? null]
+    const fields = newFields({ subject }, { ...named, contact, company, assignee, team, mailbox })
     return {
-      ...{ id, number, code: `${prefix}-${number}` },
-      fields: newFields({ subject }, { ...named, contact, company, assignee, team, mailbox }),
+      ...{ id, number, code: `${prefix}-${number}`, fields },
+      promised: promiseNew(policies, promisedParts(id, fields, first)),
       ...(split_from_id && { beside: { split_from_id } }),
       ...{ updated_at: changedAt(locked_at, id), organization_number, actor, first },
       given_to: given.get(id),

@@ -2,7 +2,7 @@
  * The orders of ticket lists, each told once. The sorts of the query, the order of SQL, the positions of cursors and
  * the columns that matches bring along until they are sorted follow from here.
  */
-import { messageKey } from '../../base/db/schema/ticket-order'
+import { dueKey, messageKey } from '../../base/db/schema/ticket-order'
 import type { Fragment, Sql } from '../../base/db/transact'
 import { exactTime } from '../../base/shapes/settled'
 import type { Sorting } from '../../base/shapes/sorting'
@@ -15,6 +15,8 @@ export type SortedRow = {
   changed_at: string
   /** The message that the time is taken from, in a list that is sorted by one. */
   sort_id: string
+  /** When the promise that is shown is due, with all digits, in a list that is sorted by it. */
+  sort_due: string
 }
 
 type Key = {
@@ -49,6 +51,13 @@ const KEYS = {
   },
   last_message_at: byMessage('last_message_at', ['last_message_id']),
   waiting_since: byMessage('waiting_since', ['status', 'waiting_message_id']),
+  due_at: {
+    columns: ['sla_due_at'],
+    sql: (sql, direction) => sql.unsafe(dueKey(direction, 't.')),
+    field: 'sort_due',
+    extra: (sql, direction) => sql`${sql.unsafe(dueKey(direction, 't.'))}::text as sort_due`,
+    bound: (sql, due) => sql`${due}::text::timestamptz`,
+  },
 } satisfies Record<string, Key>
 
 /** An order by the time of a message, which its id begins with. Tickets without one come last, in both directions. */

@@ -1,7 +1,8 @@
 /** Opens tickets again that a customer has answered: as many statements for a hundred as for one. */
-import type { Scope } from '../../base/scope'
+import { type Scope, together } from '../../base/scope'
 import { withdrawWork } from '../../delivery/outbox/schedule'
 import type { NewEvent } from '../../delivery/webhooks/publish'
+import { keepAll, readAll } from '../promises/keep'
 import { isFinished, withdrawRequests } from '../ratings/requests'
 import { type EntryActor, recordActivities } from '../timeline/activity'
 import { waitingSince } from '../turn/shown-turn'
@@ -38,14 +39,24 @@ export async function reopenTickets(
       and ${opens_all ? sql`t.status <> 'open'` : sql`t.status = 'pending' and t.snoozed_until is not null`}`
   if (rows.length === 0) return new Map()
   const ids = rows.map(({ id }) => id)
-  const written = await sql<Pick<Ticket, 'id' | 'updated_at' | 'waiting_since'>[]>`
-    update tickets t set status = 'open', snoozed_until = null, updated_at = ${locked_at}
-    where t.organization_id = ${organization_id} and t.id = any(${ids}::uuid[])
-    returning t.id, t.updated_at, ${waitingSince(sql)} as waiting_since`
+  const [written, ...facts] = await together([
+    sql<Pick<Ticket, 'id' | 'updated_at' | 'waiting_since'>[]>`
+      update tickets t set status = 'open', snoozed_until = null, updated_at = ${locked_at}
+      where t.organization_id = ${organization_id} and t.id = any(${ids}::uuid[])
+      returning t.id, t.updated_at, ${waitingSince(sql)} as waiting_since`,
+    ...readAll(scope, ids),
+  ])
   const following = new Map(written.map((row) => [row.id, row]))
+  const slas = new Map((await keepAll(scope, facts, 'later')).map(({ id, sla }) => [id, { sla }]))
   const changed = rows.map((row) => {
     const before = present(row)
-    const after = { ...before, status: 'open' as const, snoozed_until: null, ...following.get(row.id) }
+    const after = {
+      ...before,
+      status: 'open' as const,
+      snoozed_until: null,
+      ...following.get(row.id),
+      ...slas.get(row.id),
+    }
     const changes = changesOf(before, after)
     return { id: row.id, activity: activityOf(before, after, changes), events: eventsOf(before, after, changes) }
   })

@@ -2,6 +2,7 @@
 import type { Fragment, Sql } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
 import { permits } from '../../http/request/permissions'
+import { presentSla, type SlaColumn, slaOf } from '../promises/shown-sla'
 import { presentRating, type RatingColumns } from '../ratings/model'
 import { markColumns, readerId, withMark } from '../read-marks/unread'
 import { presentTurn, type Turn, type TurnRow, turnColumns, withLastMessage } from '../turn/shown-turn'
@@ -31,7 +32,7 @@ export type TicketNames = Pick<Ticket, 'labels'> & {
 
 export type TicketRow = Omit<
   Ticket,
-  keyof Turn | 'contact' | 'company' | 'assignee' | 'team' | 'mailbox' | 'rating' | 'merged_into' | 'split_from'
+  keyof Turn | 'contact' | 'company' | 'assignee' | 'team' | 'mailbox' | 'rating' | 'merged_into' | 'split_from' | 'sla'
 > &
   TicketNames &
   RatingColumns &
@@ -40,6 +41,7 @@ export type TicketRow = Omit<
     merged_into_code: string
     split_from_id: string | null
     split_from_code: string | null
+    sla: SlaColumn
   }
 
 /**
@@ -64,7 +66,7 @@ export function fields(scope: Scope, reader = readerOf(scope)) {
     ) as labels,
     ${parentOf(sql, organization_id, sql`t.parent_id`, sql`t.id`)} as parent,
     t.merged_into_id, ${codeOf(sql`t.merged_into_id`)} as merged_into_code,
-    t.split_from_id, ${codeOf(sql`t.split_from_id`)} as split_from_code,
+    t.split_from_id, ${codeOf(sql`t.split_from_id`)} as split_from_code, ${slaOf(scope)} as sla,
     ${turnColumns(scope, reader.reads_drafts)}, ${markColumns(scope, reader.id)},
     t.created_at, t.updated_at`
 }
@@ -124,6 +126,7 @@ export function present(row: TicketRow): Ticket {
     merged_into: row.merged_into_id ? { id: row.merged_into_id, code: row.merged_into_code } : null,
     // A ticket that was purged has no code any more.
     split_from: row.split_from_id && row.split_from_code ? { id: row.split_from_id, code: row.split_from_code } : null,
+    sla: presentSla(row.sla),
     ...presentTurn(row),
     unread,
     read_to,

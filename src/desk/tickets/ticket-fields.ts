@@ -249,6 +249,7 @@ type OwnColumn =
   | 'merged_at'
   | 'status_before_merge'
   | keyof typeof NO_MESSAGES
+  | `sla_${'policy_id' | 'metric' | 'due_at' | 'soon_at' | 'from'}`
   | 'created_at'
   | 'updated_at'
   | 'deleted_at'

@@ -9,6 +9,7 @@ import { gathered } from '../../base/flow/gather'
 import { inTransaction, type RuleName, type Scope, SYSTEM, together } from '../../base/scope'
 import type { OutboxJob, Outcome } from '../../delivery/outbox/job'
 import { findAudience, publishEach } from '../../delivery/webhooks/publish'
+import { keepAll, readAll } from '../promises/keep'
 import { recordActivities } from '../timeline/activity'
 import { waitingSince } from '../turn/shown-turn'
 import { activityOf, changesOf, eventsOf } from './changes'
@@ -53,18 +54,20 @@ function wakeAll(due: Due[]): Promise<number[]> {
 async function open(scope: Scope, ids: string[], locked_at: string): Promise<void> {
   const { sql, organization_id, actor } = scope
   const those = sql`t.organization_id = ${organization_id} and t.id ${isOneOf(sql, ids)}`
-  const [rows, written, audience] = await together([
+  const [rows, written, audience, ...facts] = await together([
     sql<TicketRow[]>`select ${fields(scope)} from tickets t ${withNames(scope)} where ${those} order by t.id`,
     sql<Pick<Ticket, 'id' | 'updated_at' | 'waiting_since'>[]>`
       update tickets t set ${sql({ ...AWAKE, updated_at: locked_at })} where ${those}
       returning t.id, t.updated_at, ${waitingSince(sql)} as waiting_since`,
     findAudience(scope),
+    ...readAll(scope, ids),
   ])
   const by_rules = audience.rules.length > 0 ? await laidToSleepBy(scope, ids) : new Map<string, RuleName>()
+  const slas = new Map((await keepAll(scope, facts, 'later')).map(({ id, sla }) => [id, { sla }]))
   const following = new Map(written.map((one) => [one.id, one]))
   const opened = rows.map((row) => {
     const before = present(row)
-    const after = { ...before, ...AWAKE, ...following.get(before.id) }
+    const after = { ...before, ...AWAKE, ...following.get(before.id), ...slas.get(before.id) }
     const changes = changesOf(before, after)
     const entries = activityOf(before, after, changes)
     // That a rule let it sleep is what a rule did, and so is its waking: it starts no rule.

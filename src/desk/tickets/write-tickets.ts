@@ -7,6 +7,7 @@ import { type AuditRow, type Scope, SYSTEM, together } from '../../base/scope'
 import { requireNotErased } from '../deeds/deeds'
 import { insertWhole, messageEntry } from '../messages/add-messages'
 import type { DraftWithId } from '../messages/draft'
+import { insertPromises, type promiseNew, slaColumns } from '../promises/keep'
 import { newDocument } from '../search/ticket-document'
 import type { Assignee } from '../teams/assign'
 import { type ActivityEntry, type EntryActor, recordActivities } from '../timeline/activity'
@@ -21,7 +22,7 @@ export type TicketToWrite = {
   code: string
   fields: Written
   /** Columns that no field has. */
-  beside?: { split_from_id?: string }
+  beside?: { split_from_id?: string; sla_from?: string }
   /** The time of its last change (`changedAt`). */
   updated_at: string
   organization_number: number
@@ -31,6 +32,8 @@ export type TicketToWrite = {
   first: DraftWithId | null | undefined
   /** Set when its team gave it to a member. */
   given_to?: Assignee | undefined
+  /** Its promises, unless the caller keeps them behind this. */
+  promised?: ReturnType<typeof promiseNew>
   /** Its timeline, unless that tells of the ticket and the first message. */
   entries?: ActivityEntry[]
   /** The entry of the audit log that is written with it. */
@@ -99,9 +102,9 @@ export async function writeTickets<Also>(
   also: () => Promise<Also>,
 ): Promise<Also> {
   const { sql, organization_id } = scope
-  const rows = tickets.map(({ id, number, code, fields, beside, updated_at, first }) => {
+  const rows = tickets.map(({ id, number, code, fields, beside, updated_at, first, promised }) => {
     const columns = { ...columnsOf(organization_id, fields), ...turnOfNew(first) }
-    return { organization_id, id, number, code, ...columns, ...beside, updated_at }
+    return { organization_id, id, number, code, ...columns, ...beside, ...slaColumns(promised), updated_at }
   })
   const documents = await Promise.all(
     tickets.map(async ({ id: ticket_id, organization_number, fields, first }, index) => {
@@ -126,6 +129,10 @@ export async function writeTickets<Also>(
     insertRows(sql, 'ticket_labels', labels),
     insertWhole(scope, messages, 'new'),
     recordActivities(sql, activities),
+    insertPromises(
+      scope,
+      tickets.flatMap(({ promised }) => promised ?? []),
+    ),
     insertAuditRows(
       sql,
       tickets.flatMap(({ audit_row }) => audit_row ?? []),
@@ -134,6 +141,16 @@ export async function writeTickets<Also>(
   const [, result] = await together([written, also()])
   return result
 }
+
+/** The parts of a new ticket that choose its policy and begin its promises. */
+export function promisedParts(id: string, { priority, company, team, mailbox, labels }: Written, first: Firstly) {
+  return {
+    ...{ id, priority, label_ids: labels.map((label) => label.id), waiting_id: turnOfNew(first).waiting_message_id },
+    ...{ company_id: company?.id ?? null, team_id: team?.id ?? null, mailbox_id: mailbox?.id ?? null },
+  }
+}
+
+type Firstly = DraftWithId | null | undefined
 
 function entriesOf(first: DraftWithId | null | undefined): ActivityEntry[] {
   const created: ActivityEntry = { type: 'created', data: {} }

@@ -7,7 +7,7 @@ import { LargeAnswer } from './answer'
 /** Parts of a ticket that no change of it sets: what follows from messages and time, and what its reader has read. */
 const FOLLOWING = new Set([
   ...['messages', 'time_entries', 'last_message', 'waiting_since', 'message_count', 'attachment_count', 'draft_count'],
-  ...['unread', 'read_to', 'updated_at'],
+  ...['unread', 'read_to', 'updated_at', 'sla'],
 ])
 
 /**

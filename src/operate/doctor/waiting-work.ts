@@ -47,6 +47,7 @@ const LANES = {
   wake: 'organization',
   draft: 'organization',
   rule: 'organization',
+  promise: 'organization',
 } as const
 const WORDS = {
   webhook: 'receivers learn late what has happened',
@@ -56,4 +57,5 @@ const WORDS = {
   wake: 'tickets sleep too long',
   draft: 'answers that are sent later leave late',
   rule: 'rules are applied late',
+  promise: 'nobody hears in time that promises are due or breached',
 } as const

@@ -13,6 +13,7 @@ import { addAnchors } from '../../desk/messages/add-anchors'
 import type { DraftWithId } from '../../desk/messages/draft'
 import { insertMessages } from '../../desk/messages/insert-messages'
 import { NO_MENTIONS } from '../../desk/messages/model'
+import { keepPromises } from '../../desk/promises/keep'
 import { addEachToSearch, rebuildSearch } from '../../desk/search/ticket-document'
 import { recount } from '../../desk/turn/turn'
 import { bytesOf } from '../backup/read-file'
@@ -230,7 +231,9 @@ async function writeMessages(
   for (const { ready, ticket_id, draft } of written) {
     ready.body = await placeImages(scope, ticket_id, draft, ready.file_ids)
   }
-  await recount(scope, [...new Set(written.map(({ ticket_id }) => ticket_id))])
+  const ticket_ids = [...new Set(written.map(({ ticket_id }) => ticket_id))]
+  await recount(scope, ticket_ids)
+  await keepPromises(scope, ticket_ids)
   return left
 }
 

@@ -10,6 +10,7 @@ import type { Scope } from '../../base/scope'
 import { timeOf } from '../../base/shapes/time'
 import { changedCustom } from '../../desk/custom/values'
 import { holdLabels } from '../../desk/holds/holds'
+import { keepPromises } from '../../desk/promises/keep'
 import type { Rating } from '../../desk/ratings/model'
 import { organizationNumber, rebuildSearch } from '../../desk/search/ticket-document'
 import { asleepUntil, setWake } from '../../desk/tickets/snooze'
@@ -225,12 +226,14 @@ async function writeChanged(scope: Scope, given: Given[]): Promise<void> {
   }
   const entries = given.map(({ line }) => ({ organization_id, ticket_id: line.id, actor, entry: ENTRY }))
   await recordActivities(sql, entries)
+  await keepPromises(scope, idsOf(given))
 }
 
 /** Writes new tickets, each with its description as a message of the contact. */
 async function writeFresh(scope: Scope, given: Given[], prepared: Prepared): Promise<void> {
   const organization_number = await organizationNumber(scope)
   const people = await peopleOf(scope, given)
+  const sla_from = new Date(sharedTime()).toISOString()
   const tickets = given.map(({ line, fields, code }): TicketToWrite => {
     const { id, updated_at } = line
     const body = prepared.get(line.keys[0]!) as Ready | undefined
@@ -245,10 +248,16 @@ async function writeFresh(scope: Scope, given: Given[], prepared: Prepared): Pro
     }
     return {
       ...{ id, ...code, fields, updated_at, organization_number, actor: scope.actor, entries: [ENTRY] },
+      beside: { sla_from },
       first: first && !showsNothing(first) ? first : null,
     }
   })
   await writeTickets(scope, tickets, async () => {})
+  await keepPromises(scope, idsOf(given))
+}
+
+function idsOf(given: Given[]): string[] {
+  return given.map(({ line }) => line.id)
 }
 
 async function peopleOf({ sql, organization_id }: Scope, given: Given[]) {

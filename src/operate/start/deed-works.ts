@@ -6,6 +6,7 @@ import { mergeSome } from '../../desk/contacts/merge-contacts'
 import { giveCompany } from '../../desk/contacts/tickets'
 import { goOnWithDeeds, inSteps } from '../../desk/deeds/deeds'
 import { eraseAll } from '../../desk/privacy/erase-person'
+import { reviewAll } from '../../desk/promises/review'
 
 /** Ends the deeds that nobody works on. */
 export function finishDeeds(connection: Connection): Promise<void> {
@@ -15,5 +16,6 @@ export function finishDeeds(connection: Connection): Promise<void> {
     'delete contact': inSteps(deleteSomeOfContact),
     'delete company': inSteps(deleteSomeOfCompany),
     'give company': inSteps(giveCompany),
+    'review promises': reviewAll,
   })
 }

@@ -71,7 +71,7 @@ async function drain(connection: Connection): Promise<Record<OutboxKind, number>
   const { closeHandlers, HANDLERS } = await import('./outbox-handlers')
   ignoreProxies()
   checkAuthorities()
-  const settled = { webhook: 0, email: 0, inbound: 0, letter: 0, wake: 0, draft: 0, rule: 0 }
+  const settled = { webhook: 0, email: 0, inbound: 0, letter: 0, wake: 0, draft: 0, rule: 0, promise: 0 }
   const isDue = async () => (await outboxStats(connection)).some(({ due }) => due > 0)
   // A round leaves out the rows that another process was just looking at: the next round takes them.
   for (; await isDue(); await sleep(ROUND_MS)) {

@@ -4,6 +4,7 @@ import { tellAdminsBy } from '../../delivery/told/tell-admins'
 import { deliverWebhook } from '../../delivery/webhooks/deliver'
 import { sendDueDraft } from '../../desk/drafts/send-due'
 import { ruleHandler } from '../../desk/rules/apply-rules'
+import { tellPromises } from '../../desk/tickets/tell-promises'
 import { wakeTicket } from '../../desk/tickets/wake-ticket'
 import { inboundHandler } from '../../mail/inbound/receive'
 import { writeAdminLetters } from '../../mail/letters/admin-letters'
@@ -22,6 +23,7 @@ export const HANDLERS = {
   wake: wakeTicket,
   draft: sendDueDraft,
   rule: ruleHandler,
+  promise: tellPromises,
 }
 
 /**

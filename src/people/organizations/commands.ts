@@ -9,6 +9,7 @@ import { type Connection, transact } from '../../base/db/transact'
 import { fieldError, OperatorError } from '../../base/errors'
 import { afterCommit, inTransaction, type Scope, SYSTEM } from '../../base/scope'
 import { requireRate } from '../../base/shapes/money'
+import { beginReview } from '../../desk/promises/review'
 import { forgetMembershipsIn } from '../../http/admission/membership'
 import { isPerson, notForKeys, requirePerson } from '../../http/request/permissions'
 import { generatedPassword, hashPassword } from '../auth/password'
@@ -44,6 +45,7 @@ export async function updateOrganization(scope: Scope, changes: OrganizationChan
     requireRate(after, changes)
     const resource = { type: 'organization', id: after.id } as const
     await auditChanges(scope, { action: 'organization.updated', resource, changes: changesOf(before, after) })
+    if (after.time_zone !== before.time_zone) await beginReview(scope)
     if (after.require_second_factor !== before.require_second_factor) {
       afterCommit(scope, () => forgetMembershipsIn(after.id))
     }

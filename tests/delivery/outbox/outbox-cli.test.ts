@@ -67,7 +67,7 @@ test('draining works off everything that is due, of every kind, and tells how mu
   // The ticket that the mail created is published to the webhook too.
   expect({ code, lines }).toEqual({
     code: 0,
-    lines: [{ webhook: 31, email: 1, inbound: 1, letter: 0, wake: 0, draft: 0 }],
+    lines: [{ webhook: 31, email: 1, inbound: 1, letter: 0, wake: 0, draft: 0, rule: 0, promise: 0 }],
   })
   expect(stderr).toContain('webhook attempt')
   expect(receiver.requests).toHaveLength(31)
@@ -91,7 +91,7 @@ test('draining leaves what is not due, or in the hands of others', async () => {
   const { code, lines } = await cli('outbox', 'drain')
   expect({ code, lines }).toEqual({
     code: 0,
-    lines: [{ webhook: 1, email: 0, inbound: 0, letter: 0, wake: 0, draft: 0 }],
+    lines: [{ webhook: 1, email: 0, inbound: 0, letter: 0, wake: 0, draft: 0, rule: 0, promise: 0 }],
   })
   expect(await dueRows()).toHaveLength(0)
   const deliveries = await deliveriesOf(admin, webhook.id)
@@ -118,7 +118,7 @@ test('an empty outbox is drained at once', async () => {
   const { code, lines } = await cli('outbox', 'drain')
   expect({ code, lines }).toEqual({
     code: 0,
-    lines: [{ webhook: 0, email: 0, inbound: 0, letter: 0, wake: 0, draft: 0 }],
+    lines: [{ webhook: 0, email: 0, inbound: 0, letter: 0, wake: 0, draft: 0, rule: 0, promise: 0 }],
   })
 })
 
@@ -137,6 +137,8 @@ test('stats tell what is left by kind, and a retry makes what waits due now', as
     { kind: 'email', ...none },
     { kind: 'inbound', ...none },
     { kind: 'letter', ...none },
+    { kind: 'promise', ...none },
+    { kind: 'rule', ...none },
     { kind: 'wake', ...none },
     { kind: 'webhook', ...none, scheduled: 1, parked: 1, oldest_queued_s: expect.any(Number) },
   ])

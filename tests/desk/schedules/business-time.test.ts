@@ -1,6 +1,6 @@
 /** Minutes of schedules: counted, and walked through. */
 import { expect, test } from 'bun:test'
-import { after, DAYS, minutesBetween, type Schedule } from '../../../src/desk/schedules/business-time'
+import { after, DAYS, minutesBetween, type Schedule } from '../../../src/base/shapes/business-time'
 import { compareMinutes } from './counted-minutes'
 
 const HOUR_MS = 3_600_000

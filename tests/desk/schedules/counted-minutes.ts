@@ -1,7 +1,7 @@
 /** Compares minutes of schedules with a count of one after the other, over both changes of clock. */
 import { expect } from 'bun:test'
 import fc from 'fast-check'
-import { after, DAYS, minutesBetween, type Schedule, type Spans } from '../../../src/desk/schedules/business-time'
+import { after, DAYS, minutesBetween, type Schedule, type Spans } from '../../../src/base/shapes/business-time'
 
 const MINUTE_MS = 60_000
 

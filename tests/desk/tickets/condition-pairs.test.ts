@@ -13,6 +13,7 @@ import {
   createContact,
   createLabel,
   createMessage,
+  createPolicy,
   createTeam,
   createTicket,
   insertMailbox,
@@ -27,6 +28,7 @@ type Plain = {
   inBody?(value: string): unknown
 }
 
+const NEVER = '9999-01-01T00:00:00Z'
 const PLAIN = {
   status: {
     values: () => ['open', 'closed,pending'],
@@ -82,6 +84,13 @@ const PLAIN = {
     matches: ({ mailbox }, value) => mailbox?.id === value,
   },
   rating: { values: () => ['good', 'bad'], matches: ({ rating }, value) => rating?.score === value },
+  sla: {
+    values: () => ['breached', 'due_soon'],
+    matches: ({ sla }, value) => {
+      const left_ms = Date.parse(sla?.due_at ?? NEVER) - Date.now()
+      return sla?.due_at != null && (value === 'breached' ? left_ms <= 0 : left_ms > 0 && left_ms < 3_600_000)
+    },
+  },
   waiting: {
     values: () => ['true', 'false'],
     matches: ({ waiting_since }, value) => (waiting_since !== null) === (value === 'true'),
@@ -157,6 +166,7 @@ async function fillDesk(): Promise<Desk> {
     await insertMailbox(scope, { smtp: false, is_default: false }),
   ]
   const team = await createTeam(admin)
+  const policy = await createPolicy(admin, { active: false })
   const ids: string[] = []
   for (let n = 0; n < TICKETS; n++) {
     const { id } = await createTicket(agent, {
@@ -195,6 +205,12 @@ async function fillDesk(): Promise<Desk> {
   await scope.sql`
     update tickets set rating_score = case when number % 3 = 1 then 'good' else 'bad' end, rated_at = created_at
     where organization_id = ${organization.id} and number % 4 < 3`
+  // Breached, in the last fifth, early, and without a promise.
+  await scope.sql`
+    update tickets set sla_policy_id = ${policy.id}, sla_metric = 'resolve',
+      sla_due_at = now() + make_interval(mins => (array[-99, 9, 900])[1 + number % 4] + number),
+      sla_soon_at = now() + make_interval(mins => (array[-199, -99, 700])[1 + number % 4] + number)
+    where organization_id = ${organization.id} and number % 4 < 3`
   // The last is deleted: nothing finds it.
   await agent.delete(`/tickets/${ids.at(-1)}`)
   const tickets: Ticket[] = (await agent.get('/tickets?per_page=100&sort=created_at')).body.data
@@ -232,6 +248,7 @@ function expected(pair: Condition[], sort: (typeof TICKET_SORTS)[number] = '-cre
     priority: ({ priority }: Ticket) => String(TICKET_PRIORITIES.indexOf(priority)),
     last_message_at: ({ last_message }: Ticket) => last_message?.id ?? none,
     waiting_since: ({ id, waiting_since }: Ticket) => (waiting_since === null ? none : desk.asking.get(id)!),
+    due_at: ({ sla }: Ticket) => sla?.due_at ?? none,
   }
   const place = (ticket: Ticket) => `${keys[sort.replace('-', '') as keyof typeof keys](ticket)} ${ticket.id}`
   const found = desk.tickets

@@ -98,6 +98,7 @@ describe('the list', () => {
       custom: {},
       merged_into: null,
       split_from: null,
+      sla: null,
       ...{ last_message: null, waiting_since: null, message_count: 0, attachment_count: 0, draft_count: 0 },
       unread: false,
       read_to: null,

@@ -74,6 +74,7 @@ describe('creating', () => {
       external_id: null,
       merged_into: null,
       split_from: null,
+      sla: null,
       last_message: {
         id: expect.any(String),
         direction: 'inbound',

@@ -461,8 +461,10 @@ test('an export that is imported elsewhere and exported again is the same', asyn
   const [team] = (await from!.admin.get('/teams')).body.data
   const changes = { snoozed_until, team_id: team.id }
   expect((await from!.agent.patch(`/tickets/${sleeping.id}`, changes)).status).toBe(200)
-  // An address is of one organization.
-  await connection().sql`update tickets set mailbox_id = null where organization_id = ${from!.id}`
+  // An address is of one organization, and so is a policy.
+  await connection().sql`update sla_policies set active = false where organization_id = ${from!.id}`
+  await connection().sql`
+    update tickets set mailbox_id = null, sla_policy_id = null where organization_id = ${from!.id}`
   const [first, second] = [path.join(newFolder(), 'first'), path.join(newFolder(), 'second')]
   expect(await move(['export', first, '--organization', from!.id], env)).toMatchObject({ code: 0 })
   expect((await importHere(first, to!.id, env)).code).toBe(0)

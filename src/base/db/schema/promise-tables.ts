@@ -13,7 +13,7 @@ export const schedules = distributedTable(
   {
     ...root(),
     name: text().notNull(),
-    /** `desk/schedules/model.ts`: all seven days. */
+    /** `base/shapes/business-time.ts`: all seven days. */
     hours: jsonb().notNull(),
     /** Days without hours, in order. */
     holidays: jsonb().notNull().default([]),

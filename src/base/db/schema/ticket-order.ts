@@ -20,7 +20,18 @@ export function messageKey(sort: keyof typeof MESSAGES, direction: Direction, of
   return `coalesce(${MESSAGES[sort](of)}, '${NONE[direction]}'::uuid)`
 }
 
-/** The sorts in both directions. */
-export const MESSAGE_SORTS = (Object.keys(MESSAGES) as (keyof typeof MESSAGES)[]).flatMap((sort) =>
-  (Object.keys(NONE) as Direction[]).map((direction) => ({ sort, direction })),
-)
+/** A ticket without a promise that runs comes last, whichever way the list is sorted. */
+const NEVER = { asc: 'infinity', desc: '-infinity' }
+
+/** SQL for the time that a list is sorted by which shows what is due. @param of the columns, such as `t.` */
+export function dueKey(direction: Direction, of = ''): string {
+  return `coalesce(${of}sla_due_at, '${NEVER[direction]}'::timestamptz)`
+}
+
+/** The indexes of these sorts, in both directions: their names, and the values that they are sorted by. */
+export const SORT_INDEXES = (Object.keys(NONE) as Direction[]).flatMap((direction) => [
+  ...(Object.keys(MESSAGES) as (keyof typeof MESSAGES)[]).map((sort) => {
+    return { name: `tickets_${sort}_${direction}`, key: messageKey(sort, direction) }
+  }),
+  { name: `tickets_due_at_${direction}`, key: dueKey(direction) },
+])

@@ -20,8 +20,15 @@ import { memberships } from './member-tables'
 import { organizations, root } from './organization-tables'
 import { customFields, distributedTable, isOneOf, reference, tenant } from './table-parts'
 import { teams } from './team-tables'
-import { MESSAGE_SORTS, messageKey } from './ticket-order'
-import { ACTOR_TYPES, RATING_SCORES, RETENTION_STATUSES, TICKET_PRIORITIES, TICKET_STATUSES } from './word-lists'
+import { SORT_INDEXES } from './ticket-order'
+import {
+  ACTOR_TYPES,
+  PROMISE_METRICS,
+  RATING_SCORES,
+  RETENTION_STATUSES,
+  TICKET_PRIORITIES,
+  TICKET_STATUSES,
+} from './word-lists'
 
 export const tickets = distributedTable(
   'tickets',
@@ -65,6 +72,15 @@ export const tickets = distributedTable(
     /** As of a company. */
     external_id: text(),
     ...customFields(),
+    /** The policy that fits (`desk/promises`), which may be gone; null: none. Writers keep the next three, too. */
+    sla_policy_id: uuid(),
+    /** The promise that ends next, or the oldest that is breached: then it was due before now. */
+    sla_metric: text({ enum: PROMISE_METRICS }),
+    sla_due_at: instant(),
+    /** When four fifths of it are over. */
+    sla_soon_at: instant(),
+    /** An import brought the ticket then, or messages a split: nothing before it is promised. */
+    sla_from: instant(),
     created_at: createdAt(),
     updated_at: updatedAt(),
     /** Set when the ticket is hidden; it is purged after the retention. */
@@ -90,11 +106,7 @@ export const tickets = distributedTable(
       index('tickets_company').on(table.organization_id, table.company_id, table.id).where(live),
       index('tickets_updated').on(table.organization_id, table.updated_at, table.id).where(live),
       index('tickets_priority').on(table.organization_id, sql`ticket_rank(${table.priority})`, table.id).where(live),
-      ...MESSAGE_SORTS.map(({ sort, direction }) =>
-        index(`tickets_${sort}_${direction}`)
-          .on(table.organization_id, sql.raw(messageKey(sort, direction)), table.id)
-          .where(live),
-      ),
+      ...SORT_INDEXES.map(({ name, key }) => index(name).on(table.organization_id, sql.raw(key), table.id).where(live)),
       // For what is unread.
       index('tickets_assignee_news')
         .on(table.organization_id, table.assignee_id, table.last_message_id, table.id)
@@ -177,43 +189,6 @@ export const ticket_labels = distributedTable(
     index('ticket_labels_label').on(table.organization_id, table.label_id, table.ticket_id),
     reference('ticket_labels_ticket', [table.organization_id, table.ticket_id], tickets, 'cascade'),
     reference('ticket_labels_label', [table.organization_id, table.label_id], labels, 'cascade'),
-  ],
-)
-
-/** Members who have a ticket open, and when they last said so (`desk/viewing`). */
-export const viewers = distributedTable(
-  'viewers',
-  {
-    organization_id: uuid().notNull(),
-    ticket_id: uuid().notNull(),
-    user_id: uuid().notNull(),
-    writing: boolean().notNull(),
-    seen_at: instant().notNull().default(sql`now()`),
-  },
-  (table) => [
-    primaryKey({ columns: [table.organization_id, table.ticket_id, table.user_id] }),
-    index('viewers_age').on(table.seen_at),
-    reference('viewers_ticket', [table.organization_id, table.ticket_id], tickets, 'cascade'),
-  ],
-)
-
-/** How far people have read a ticket (`desk/read-marks`). */
-export const read_marks = distributedTable(
-  'read_marks',
-  {
-    organization_id: uuid().notNull(),
-    ticket_id: uuid().notNull(),
-    user_id: uuid().notNull(),
-    /** The last message or note that is read, which may be elsewhere by now; null: none. */
-    message_id: uuid(),
-    marked_at: instant().notNull().default(sql`now()`),
-    /** Somebody else has written since, or messages of others came by a merge. Writers keep it for lists. */
-    unread: boolean().notNull(),
-  },
-  (table) => [
-    primaryKey({ columns: [table.organization_id, table.ticket_id, table.user_id] }),
-    index('read_marks_person').on(table.organization_id, table.user_id, table.unread, table.ticket_id),
-    reference('read_marks_ticket', [table.organization_id, table.ticket_id], tickets, 'cascade'),
   ],
 )
 

@@ -1,10 +1,11 @@
-/** Tables of what people keep to look at tickets and to answer them. */
+/** Tables of what members keep and see: filters and macros, who has a ticket open, and how far it was read. */
 import { sql } from 'drizzle-orm'
 import { boolean, check, foreignKey, index, jsonb, primaryKey, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core'
-import { createdAt, updatedAt } from '../columns'
+import { createdAt, instant, updatedAt } from '../columns'
 import { memberships } from './member-tables'
 import { root } from './organization-tables'
-import { distributedTable } from './table-parts'
+import { distributedTable, reference } from './table-parts'
+import { tickets } from './ticket-tables'
 import { TEXT_FORMATS } from './word-lists'
 
 /** Saved filters of the ticket list. */
@@ -52,5 +53,42 @@ export const macros = distributedTable(
   (table) => [
     primaryKey({ columns: [table.organization_id, table.id] }),
     uniqueIndex('macros_name').on(table.organization_id, sql`lower(${table.name})`),
+  ],
+)
+
+/** Members who have a ticket open, and when they last said so (`desk/viewing`). */
+export const viewers = distributedTable(
+  'viewers',
+  {
+    organization_id: uuid().notNull(),
+    ticket_id: uuid().notNull(),
+    user_id: uuid().notNull(),
+    writing: boolean().notNull(),
+    seen_at: instant().notNull().default(sql`now()`),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.ticket_id, table.user_id] }),
+    index('viewers_age').on(table.seen_at),
+    reference('viewers_ticket', [table.organization_id, table.ticket_id], tickets, 'cascade'),
+  ],
+)
+
+/** How far people have read a ticket (`desk/read-marks`). */
+export const read_marks = distributedTable(
+  'read_marks',
+  {
+    organization_id: uuid().notNull(),
+    ticket_id: uuid().notNull(),
+    user_id: uuid().notNull(),
+    /** The last message or note that is read, which may be elsewhere by now; null: none. */
+    message_id: uuid(),
+    marked_at: instant().notNull().default(sql`now()`),
+    /** Somebody else has written since, or messages of others came by a merge. Writers keep it for lists. */
+    unread: boolean().notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.ticket_id, table.user_id] }),
+    index('read_marks_person').on(table.organization_id, table.user_id, table.unread, table.ticket_id),
+    reference('read_marks_ticket', [table.organization_id, table.ticket_id], tickets, 'cascade'),
   ],
 )

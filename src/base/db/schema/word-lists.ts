@@ -68,13 +68,14 @@ export const SCANS = ['clean', 'infected', 'pending', 'skipped'] as const
 export const WEBHOOK_STATUSES = ['active', 'failed'] as const
 export const RULE_STATUSES = ['active', 'failed'] as const
 export const DELIVERY_STATUSES = ['pending', 'retrying', 'success', 'failed', 'cancelled'] as const
-export const OUTBOX_KINDS = ['webhook', 'email', 'inbound', 'letter', 'wake', 'draft', 'rule'] as const
+export const OUTBOX_KINDS = ['webhook', 'email', 'inbound', 'letter', 'wake', 'draft', 'rule', 'promise'] as const
 export const DEED_KINDS = [
   'merge contacts',
   'erase contact',
   'delete contact',
   'delete company',
   'give company',
+  'review promises',
 ] as const
 /** Authors of drafts. */
 export const AUTHOR_TYPES = ['user', 'api_key'] as const
@@ -128,6 +129,8 @@ export const EVENTS = [
   'ticket.unmerged',
   'ticket.split',
   'ticket.rated',
+  'ticket.sla_due_soon',
+  'ticket.sla_breached',
   'message.created',
   'message.deleted',
   'message.email_sent',
