@@ -528,6 +528,10 @@ GET /reports/tickets <- reports: in %s from %s to %s > the figures by %s are tho
 GET /reports/tickets / query / from, to, group_by, format <- reports: refused > %s
 GET /reports/tickets / 366 days <- reports: refused > 366 days and the first and last day that a calendar has are taken
 GET /reports/tickets / the same however asked <- reports: a day has the same figures in every report that has it
+GET /reports/tickets / sla <- facts: a promise counts once it is kept or breached, at that moment, and not once it is void or gone
+GET /reports/tickets / ratings <- facts: the newest rating counts, on its day
+GET /reports/tickets / deleted, merged, split <- facts: of merged tickets the replies count on the target; an undoing gives all of it back
+GET /reports/tickets / backlog <- reports: the backlog by %s is the same, from whichever side it is counted
 GET /reports/tickets / format=csv <- reports: csv > has the rows of the list
 GET /reports/tickets / bom, delimiter, decimal <- reports: csv > has the form that is asked for
 GET /reports/tickets / keys with reports:read <- reports: refused > a key needs reports:read, and needs no more

@@ -12,28 +12,55 @@ type Counted = { part: Part; key: string | null; kind: string | null; n: number;
 /**
  * - counted: the facts of the report;
  * - sent: replies by their sender;
+ * - earlier: tickets that were open when the report begins;
  * - later: how many more tickets are open because of what came after the report;
  * - open: tickets that are open now.
+ * There is the third part, or the last two: whichever has fewer facts to count.
  */
-type Part = 'counted' | 'sent' | 'later' | 'open'
+type Part = 'counted' | 'sent' | 'earlier' | 'later' | 'open'
+
+/** The days of a report as a whole. */
+type Whole = Span & { counts: 'earlier' | 'later' }
 
 /** Reads the rows of a report: all days, weeks and priorities, of the other groups those in which something was. */
 export async function reportTickets(scope: Scope, query: ReportQuery): Promise<ReportRow[]> {
   requireDays(query)
   const { group_by = 'day' } = query
   const spans = await readSpans(scope, query, group_by === 'week' ? 'week' : 'day')
-  if (group_by === 'day' || group_by === 'week') return rowsOfSpans(await readBySpan(scope, spans), spans, group_by)
-  const whole = { key: '', begins: spans[0]!.begins, ends: spans.at(-1)!.ends }
-  return rowsOfGroups(scope, await readByGroup(scope, whole, group_by), group_by)
+  const [begins, ends] = [spans[0]!.begins, spans.at(-1)!.ends]
+  const whole = { key: '', begins, ends, counts: await nearerEnd(scope, begins, ends) }
+  if (group_by === 'day' || group_by === 'week') {
+    return rowsOfSpans(await readBySpan(scope, spans, whole), spans, { ...whole, group_by })
+  }
+  return rowsOfGroups(scope, await readByGroup(scope, whole, group_by), { ...whole, group_by })
 }
 
-function rowsOfSpans(counted: Counted[], spans: Span[], group_by: 'day' | 'week'): ReportRow[] {
+/** Tells on which side of a report the time is shorter. Until older tickets are told, only the last side is known. */
+async function nearerEnd({ sql, organization_id }: Scope, begins: string, ends: string): Promise<Whole['counts']> {
+  const [row] = await sql<{ is_early: boolean | null }[]>`
+    select ${begins}::timestamptz - min(at) < now() - ${ends}::timestamptz and not exists (
+      select 1 from ticket_fact_fills where organization_id = ${organization_id}
+    ) as is_early
+    from ticket_facts where organization_id = ${organization_id}`
+  return row?.is_early ? 'earlier' : 'later'
+}
+
+function rowsOfSpans(
+  counted: Counted[],
+  spans: Span[],
+  { counts, group_by }: Pick<Whole, 'counts'> & { group_by: 'day' | 'week' },
+): ReportRow[] {
   const figures = spans.map(() => emptyRow())
   for (const one of counted) if (one.part === 'counted') add(figures[Number(one.key)]!, one)
-  let backlog = numberOf(counted, 'open') - numberOf(counted, 'later')
-  for (const row of figures.toReversed()) {
+  const more = ({ created, reopened, resolved }: Figures) => created + reopened - resolved
+  const in_all = figures.reduce((sum, row) => sum + more(row), 0)
+  let backlog =
+    counts === 'earlier'
+      ? numberOf(counted, 'earlier')
+      : numberOf(counted, 'open') - numberOf(counted, 'later') - in_all
+  for (const row of figures) {
+    backlog += more(row)
     row.backlog = backlog
-    backlog -= row.created + row.reopened - row.resolved
   }
   return spans.map(({ key }, place) => ({ [group_by]: key, ...rowOf(figures[place]!) }))
 }
@@ -42,12 +69,19 @@ function numberOf(counted: Counted[], part: Part): number {
   return counted.reduce((sum, one) => (one.part === part ? sum + one.n : sum), 0)
 }
 
-async function rowsOfGroups(scope: Scope, counted: Counted[], group_by: GroupOfTickets): Promise<ReportRow[]> {
+async function rowsOfGroups(
+  scope: Scope,
+  counted: Counted[],
+  { counts, group_by }: Pick<Whole, 'counts'> & { group_by: GroupOfTickets },
+): Promise<ReportRow[]> {
   const groups = new Map<string | null, Figures>()
   for (const one of counted) {
     const row = groups.get(one.key) ?? emptyRow()
     groups.set(one.key, row)
     add(row, one)
+  }
+  if (counts === 'earlier') {
+    for (const row of groups.values()) row.backlog += row.created + row.reopened - row.resolved
   }
   const named = await readNames(scope, group_by, [...groups.keys()])
   return named.flatMap(({ key, name }) => {
@@ -58,7 +92,7 @@ async function rowsOfGroups(scope: Scope, counted: Counted[], group_by: GroupOfT
 
 /** Adds what was counted to the figures of its group. */
 function add(row: Figures, { part, kind, n, seconds }: Counted): void {
-  if (part === 'open') row.backlog += n
+  if (part === 'open' || part === 'earlier') row.backlog += n
   else if (part === 'later') row.backlog -= n
   else if (part === 'sent') row.replies += n
   else if (kind === 'replied') {
@@ -85,36 +119,35 @@ const KEYS: Record<GroupOfTickets, (sql: Sql) => Fragment> = {
 /**
  * Counts the facts of each span by the index of their times. One statement tells all, as it is at one moment.
  */
-function readBySpan({ sql, organization_id }: Scope, spans: Span[]): Promise<Counted[]> {
+function readBySpan(scope: Scope, spans: Span[], whole: Whole): Promise<Counted[]> {
+  const { sql, organization_id } = scope
   const given = spans.map(({ begins, ends }, place) => ({ place, begins, ends }))
+  const facts = sql`from ticket_facts t where t.organization_id = ${organization_id} and not t.hidden`
   return sql<Counted[]>`
     with spans as materialized (
       select * from json_to_recordset(${JSON.stringify(given)}::text::json)
         as x (place integer, begins timestamptz, ends timestamptz)
     ), counted as materialized (
       select s.place, f.kind, f.n, f.seconds from spans s cross join lateral (
-        select kind, count(*) as n, array_agg(seconds) filter (where seconds is not null) as seconds from ticket_facts
-        where organization_id = ${organization_id} and at >= s.begins and at < s.ends and not hidden
-        group by kind
+        select t.kind, count(*) as n, array_agg(t.seconds) filter (where t.seconds is not null) as seconds
+        ${facts} and t.at >= s.begins and t.at < s.ends
+        group by t.kind
       ) f
     )
     select 'counted' as part, place::text as key, kind, n, ${percentiles(sql)} as seconds from counted
-    union all
-    select 'later', null, null, coalesce(sum(case kind when 'resolved' then -1 else 1 end), 0), null
-    from ticket_facts
-    where organization_id = ${organization_id} and at >= ${spans.at(-1)!.ends} and not hidden
-      and kind in ('created', 'resolved', 'reopened')
-    union all
-    select 'open', null, null, count(*), null from tickets
-    where organization_id = ${organization_id} and ${IS_OPEN(sql)}`
+    ${standing(scope, whole, { key: sql`null`, facts, labelled: sql`` })}`
 }
 
-function readByGroup({ sql, organization_id }: Scope, { begins, ends }: Span, group_by: GroupOfTickets) {
+function readByGroup(scope: Scope, whole: Whole, group_by: GroupOfTickets) {
+  const { sql, organization_id } = scope
+  const { begins, ends } = whole
   const key = KEYS[group_by](sql)
   const labels = group_by === 'label' ? sql`cross join lateral unnest(${labelsOf(sql)}) as l (label_id)` : sql``
   const facts = sql`from ticket_facts t ${labels} where t.organization_id = ${organization_id} and not t.hidden`
-  const labelled = sql`
-    left join ticket_labels l on l.organization_id = ${organization_id} and l.ticket_id = t.id`
+  const labelled =
+    group_by === 'label'
+      ? sql`left join ticket_labels l on l.organization_id = ${organization_id} and l.ticket_id = t.id`
+      : sql``
   const of_sender = sql`
     union all
     select 'sent', t.user_id::text, null, count(*), null ${facts} and t.at >= ${begins} and t.at < ${ends}
@@ -132,25 +165,36 @@ function readByGroup({ sql, organization_id }: Scope, { begins, ends }: Span, gr
       ${percentiles(sql)} as seconds
     from counted
     ${group_by === 'user' ? of_sender : sql``}
+    ${standing(scope, whole, { key, facts, labelled })}`
+}
+
+type Source = { key: Fragment; facts: Fragment; labelled: Fragment }
+
+/** SQL for the parts that tell how many tickets are open, on one side of a report. */
+function standing(
+  { sql, organization_id }: Scope,
+  { begins, ends, counts }: Whole,
+  { key, facts, labelled }: Source,
+): Fragment {
+  const aside = counts === 'earlier' ? sql`t.at < ${begins}` : sql`t.at >= ${ends}`
+  const changes = sql`
     union all
-    select 'later', (${key})::text, null, sum(case t.kind when 'resolved' then -1 else 1 end), null
-    ${facts} and t.at >= ${ends} and t.kind in ('created', 'resolved', 'reopened')
-    group by ${key}
+    select ${counts}, (${key})::text, null, sum(case t.kind when 'resolved' then -1 else 1 end), null
+    ${facts} and ${aside} and t.kind in ('created', 'resolved', 'reopened')
+    group by 2`
+  if (counts === 'earlier') return changes
+  return sql`
+    ${changes}
     union all
     select 'open', (${key})::text, null, count(*), null
-    from tickets t ${group_by === 'label' ? labelled : sql``}
-    where t.organization_id = ${organization_id} and ${IS_OPEN(sql, 't.')}
-    group by ${key}`
+    from tickets t ${labelled}
+    where t.organization_id = ${organization_id} and t.status in ('open', 'pending') and t.deleted_at is null
+    group by 2`
 }
 
 /** A ticket without a label is in the group of none. */
 function labelsOf(sql: Sql): Fragment {
   return sql`case when t.label_ids = '{}' then array[null::uuid] else t.label_ids end`
-}
-
-/** SQL for the condition that a ticket is in the backlog. A merged one is closed. */
-function IS_OPEN(sql: Sql, table = ''): Fragment {
-  return sql.unsafe(`${table}status in ('open', 'pending') and ${table}deleted_at is null`)
 }
 
 /** SQL for median and 90th percentile of an array of seconds. */
