@@ -3,6 +3,7 @@ import { newId } from '../../src/base/db/columns'
 import { closeTransports } from '../../src/mail/outbound/transport'
 import { createOrganization, type Organization, startApi, stopApi } from './api'
 import type { TestDatabase } from './database'
+import { startDns, type Zone } from './dns'
 import { createMailbox, startListener } from './mail'
 import { withSettings } from './settings'
 import { type SmtpSink, startSmtpSink } from './smtp'
@@ -39,6 +40,30 @@ export async function startDesk(mailbox: Record<string, unknown> = {}): Promise<
     await stopApi()
   }
   return { ...(await create(mailbox)), database, port: listener.port, sink, createDesk: create, stop }
+}
+
+/** Proves mail from 127.0.0.1 in the name of a domain. */
+export const provenZone = (domain: string): Zone => ({
+  [domain]: { TXT: ['v=spf1 ip4:127.0.0.1 -all'] },
+  [`_dmarc.${domain}`]: { TXT: ['v=DMARC1; p=reject'] },
+})
+/** Tells that mail from 127.0.0.1 in the name of a domain is forged. */
+export const forgedZone = (domain: string): Zone => ({
+  [domain]: { TXT: ['v=spf1 -all'] },
+  [`_dmarc.${domain}`]: { TXT: ['v=DMARC1; p=reject'] },
+})
+
+/** As `startDesk`, with a DNS server of its own, in which senders are looked up. */
+export async function startDeskWithDns(zone: Zone, mailbox: Record<string, unknown> = {}) {
+  const dns = await startDns(zone)
+  const settings = withSettings({ DNS_SERVERS: [dns.address] })
+  const desk = await startDesk(mailbox)
+  const stop = async () => {
+    settings.restore()
+    await desk.stop()
+    dns[Symbol.dispose]()
+  }
+  return { ...desk, dns, stop }
 }
 
 /** @param fields of the mailbox; without `smtp` it only receives */

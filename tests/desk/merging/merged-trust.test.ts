@@ -1,35 +1,20 @@
 /** Merges carry nothing that was judged for one ticket into another: who gets the answers of the real conversation. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newId } from '../../../src/base/db/columns'
-import { type StartedDesk, startDesk } from '../../support/desk'
-import { startDns, type TestDns } from '../../support/dns'
+import { forgedZone, provenZone, type StartedDesk, startDeskWithDns } from '../../support/desk'
 import { createMessage } from '../../support/factories'
 import { deliver, drain, ledgerOf, rawMail, readTicket } from '../../support/mail'
-import { type ChangedSettings, withSettings } from '../../support/settings'
 
 /** Domains by what DMARC says of mail from 127.0.0.1 in their name. */
 const DOMAINS = { proven: 'passes.example', unknown: 'unknown.example', forged: 'rejects.example' }
 type Standing = keyof typeof DOMAINS
 
 let desk: StartedDesk
-let dns: TestDns
-let settings: ChangedSettings
 
 beforeAll(async () => {
-  dns = await startDns({
-    'passes.example': { TXT: ['v=spf1 ip4:127.0.0.1 -all'] },
-    '_dmarc.passes.example': { TXT: ['v=DMARC1; p=reject'] },
-    'rejects.example': { TXT: ['v=spf1 -all'] },
-    '_dmarc.rejects.example': { TXT: ['v=DMARC1; p=reject'] },
-  })
-  settings = withSettings({ DNS_SERVERS: [dns.address] })
-  desk = await startDesk()
+  desk = await startDeskWithDns({ ...provenZone('passes.example'), ...forgedZone('rejects.example') })
 })
-afterAll(async () => {
-  settings.restore()
-  await desk.stop()
-  dns[Symbol.dispose]()
-})
+afterAll(() => desk.stop())
 
 const person = (standing: Standing) => `p.${newId()}@${DOMAINS[standing]}`
 

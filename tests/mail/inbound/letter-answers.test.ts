@@ -5,16 +5,12 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { newId } from '../../../src/base/db/columns'
 import { type Client, PASSWORD, signIn } from '../../support/api'
-import { type StartedDesk, startDesk } from '../../support/desk'
-import { startDns, type TestDns } from '../../support/dns'
+import { forgedZone, provenZone, type StartedDesk, startDeskWithDns } from '../../support/desk'
 import { createMessage } from '../../support/factories'
 import { deliver, drain, ledgerOf, rawMail, readTicket } from '../../support/mail'
 import { answerAddress, lettersTo } from '../../support/member-letters'
-import { type ChangedSettings, withSettings } from '../../support/settings'
 
 let desk: StartedDesk
-let dns: TestDns
-let settings: ChangedSettings
 const members = new Map<string, Client>()
 
 const PROVEN = 'alan@team.example'
@@ -22,14 +18,8 @@ const UNKNOWN = 'uma@unknown.example'
 const FORGED = 'fred@rejects.example'
 
 beforeAll(async () => {
-  dns = await startDns({
-    'team.example': { TXT: ['v=spf1 ip4:127.0.0.1 -all'] },
-    '_dmarc.team.example': { TXT: ['v=DMARC1; p=reject'] },
-    'rejects.example': { TXT: ['v=spf1 -all'] },
-    '_dmarc.rejects.example': { TXT: ['v=DMARC1; p=reject'] },
-  })
-  settings = withSettings({ DNS_SERVERS: [dns.address] })
-  desk = await startDesk({ address: 'support@desk.example' })
+  const zone = { ...provenZone('team.example'), ...forgedZone('rejects.example') }
+  desk = await startDeskWithDns(zone, { address: 'support@desk.example' })
   for (const email of [PROVEN, UNKNOWN, FORGED]) {
     const { status } = await desk.admin.post('/users', { email, name: email.split('@')[0], password: PASSWORD })
     expect(status).toBe(201)
@@ -39,11 +29,7 @@ beforeAll(async () => {
 beforeEach(() => {
   desk.sink.messages.length = 0
 })
-afterAll(async () => {
-  settings.restore()
-  await desk.stop()
-  dns[Symbol.dispose]()
-})
+afterAll(() => desk.stop())
 
 type Fields = Record<string, string | undefined>
 

@@ -3,31 +3,18 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newId } from '../../../src/base/db/columns'
 import { expectError, stranger } from '../../support/api'
 import { createProgram } from '../../support/api-keys'
-import { type Desk, type StartedDesk, startDesk } from '../../support/desk'
-import { startDns, type TestDns } from '../../support/dns'
+import { type Desk, provenZone, type StartedDesk, startDeskWithDns } from '../../support/desk'
 import { createMessage, createTicket } from '../../support/factories'
 import { deliver, drain, ledgerOf, rawMail } from '../../support/mail'
-import { type ChangedSettings, withSettings } from '../../support/settings'
 
 let desk: StartedDesk
 let other: Desk
-let dns: TestDns
-let settings: ChangedSettings
 
 beforeAll(async () => {
-  dns = await startDns({
-    'passes.example': { TXT: ['v=spf1 ip4:127.0.0.1 -all'] },
-    '_dmarc.passes.example': { TXT: ['v=DMARC1; p=reject'] },
-  })
-  settings = withSettings({ DNS_SERVERS: [dns.address] })
-  desk = await startDesk({ name: 'Help' })
+  desk = await startDeskWithDns(provenZone('passes.example'), { name: 'Help' })
   other = await desk.createDesk()
 })
-afterAll(async () => {
-  settings.restore()
-  await desk.stop()
-  dns[Symbol.dispose]()
-})
+afterAll(() => desk.stop())
 
 type Fields = Record<string, string | string[] | undefined>
 

@@ -6,16 +6,13 @@ import type { Network } from '../../../src/base/address/networks'
 import { newId } from '../../../src/base/db/columns'
 import { replyAddress } from '../../../src/desk/messages/anchors'
 import { PASSWORD } from '../../support/api'
-import { type StartedDesk, startDesk } from '../../support/desk'
-import { startDns, type TestDns } from '../../support/dns'
+import { forgedZone, provenZone, type StartedDesk, startDeskWithDns } from '../../support/desk'
 import { activityOf, createMessage, hearEvents, writtenEvents } from '../../support/factories'
 import { deliver, drain, ledgerOf, rawMail, readTicket } from '../../support/mail'
-import { type ChangedSettings, withSettings } from '../../support/settings'
+import { withSettings } from '../../support/settings'
 import { KEY_RECORD, keyName, signed } from '../../support/signed-mail'
 
 let desk: StartedDesk
-let dns: TestDns
-let settings: ChangedSettings
 
 /** Members by what DMARC says of their mail. */
 const PROVEN = 'alan@team.example'
@@ -25,19 +22,16 @@ const FORGED = 'fred@rejects.example'
 const STRICT = 'sam@strict.example'
 
 beforeAll(async () => {
-  dns = await startDns({
-    'team.example': { TXT: ['v=spf1 ip4:127.0.0.1 -all'] },
-    '_dmarc.team.example': { TXT: ['v=DMARC1; p=reject'] },
+  const zone = {
+    ...provenZone('team.example'),
+    ...forgedZone('rejects.example'),
     [keyName('team.example')]: { TXT: [KEY_RECORD] },
-    'rejects.example': { TXT: ['v=spf1 -all'] },
-    '_dmarc.rejects.example': { TXT: ['v=DMARC1; p=reject'] },
     'guest.strict.example': { TXT: ['v=spf1 ip4:127.0.0.1 -all'] },
     '_dmarc.strict.example': { TXT: ['v=DMARC1; p=reject; aspf=s; adkim=s'] },
     [keyName('strict.example')]: { TXT: [KEY_RECORD] },
     [keyName('guest.strict.example')]: { TXT: [KEY_RECORD] },
-  })
-  settings = withSettings({ DNS_SERVERS: [dns.address] })
-  desk = await startDesk({ address: 'support@desk.example' })
+  }
+  desk = await startDeskWithDns(zone, { address: 'support@desk.example' })
   for (const email of [PROVEN, UNKNOWN, FORGED, STRICT]) {
     const name = `${email[0]!.toUpperCase()}${email.slice(1, email.indexOf('@'))}`
     const { status } = await desk.admin.post('/users', { email, name, password: PASSWORD })
@@ -47,11 +41,7 @@ beforeAll(async () => {
 beforeEach(() => {
   desk.sink.messages.length = 0
 })
-afterAll(async () => {
-  settings.restore()
-  await desk.stop()
-  dns[Symbol.dispose]()
-})
+afterAll(() => desk.stop())
 
 type Fields = Record<string, string | undefined>
 

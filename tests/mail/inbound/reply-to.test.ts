@@ -2,36 +2,27 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { addressKey } from '../../../src/base/address/email'
 import { newId } from '../../../src/base/db/columns'
-import { type Desk, type StartedDesk, startDesk } from '../../support/desk'
-import { startDns, type TestDns } from '../../support/dns'
+import { type Desk, forgedZone, provenZone, type StartedDesk, startDeskWithDns } from '../../support/desk'
+import type { TestDns } from '../../support/dns'
 import { createContact, createMessage } from '../../support/factories'
 import { deliver, drain, ledgerOf, rawMail, readTicket } from '../../support/mail'
-import { type ChangedSettings, withSettings } from '../../support/settings'
 
 let started: StartedDesk
 let dns: TestDns
-let settings: ChangedSettings
 
 beforeAll(async () => {
-  dns = await startDns({
-    // Mail from 127.0.0.1 is proven, forged, or neither.
-    'passes.example': { TXT: ['v=spf1 ip4:127.0.0.1 -all'] },
-    '_dmarc.passes.example': { TXT: ['v=DMARC1; p=reject'] },
-    'rejects.example': { TXT: ['v=spf1 -all'] },
-    '_dmarc.rejects.example': { TXT: ['v=DMARC1; p=reject'] },
+  const judged = await startDeskWithDns({
+    ...provenZone('passes.example'),
+    ...forgedZone('rejects.example'),
     '_dmarc.lax.example': { TXT: ['v=DMARC1; p=none'] },
     // One suffix says what it is, the other has no record, as that of a country or of a host for everybody.
     '_dmarc.suffix.example': { TXT: ['v=DMARC1; p=none; psd=y'] },
     '_dmarc.dead.unknown.example': 'silent',
   })
-  settings = withSettings({ DNS_SERVERS: [dns.address] })
-  started = await startDesk()
+  started = judged
+  dns = judged.dns
 })
-afterAll(async () => {
-  settings.restore()
-  await started.stop()
-  dns[Symbol.dispose]()
-})
+afterAll(() => started.stop())
 
 type Fields = Record<string, string | string[] | undefined>
 

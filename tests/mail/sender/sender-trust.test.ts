@@ -2,11 +2,19 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newId } from '../../../src/base/db/columns'
 import { replyAddress } from '../../../src/desk/messages/anchors'
-import { type Desk, NO_SERVER, type StartedDesk, smtpTo, startDesk } from '../../support/desk'
-import { startDns, type TestDns } from '../../support/dns'
+import {
+  type Desk,
+  forgedZone,
+  NO_SERVER,
+  provenZone,
+  type StartedDesk,
+  smtpTo,
+  startDeskWithDns,
+} from '../../support/desk'
+import type { TestDns } from '../../support/dns'
 import { createMessage } from '../../support/factories'
 import { deliver, drain, ledgerOf, rawMail, readTicket } from '../../support/mail'
-import { type ChangedSettings, withSettings } from '../../support/settings'
+import { withSettings } from '../../support/settings'
 
 /** Domains by what DMARC says of mail from 127.0.0.1 in their name. */
 const DOMAINS = { true: 'passes.example', null: 'unknown.example', false: 'rejects.example' }
@@ -14,25 +22,16 @@ const DOMAINS = { true: 'passes.example', null: 'unknown.example', false: 'rejec
 let started: StartedDesk
 let restrictive: Desk
 let dns: TestDns
-let settings: ChangedSettings
 
 beforeAll(async () => {
-  dns = await startDns({
-    'passes.example': { TXT: ['v=spf1 ip4:127.0.0.1 -all'] },
-    '_dmarc.passes.example': { TXT: ['v=DMARC1; p=reject'] },
-    'rejects.example': { TXT: ['v=spf1 -all'] },
-    '_dmarc.rejects.example': { TXT: ['v=DMARC1; p=reject'] },
-  })
-  settings = withSettings({ DNS_SERVERS: [dns.address] })
-  started = await startDesk({ smtp: smtpTo(NO_SERVER) })
+  const zone = { ...provenZone('passes.example'), ...forgedZone('rejects.example') }
+  const judged = await startDeskWithDns(zone, { smtp: smtpTo(NO_SERVER) })
+  started = judged
+  dns = judged.dns
   restrictive = await started.createDesk({ smtp: smtpTo(NO_SERVER) })
   await restrictive.admin.patch('/organization', { sender_policy: 'restrict' })
 })
-afterAll(async () => {
-  settings.restore()
-  await started.stop()
-  dns[Symbol.dispose]()
-})
+afterAll(() => started.stop())
 
 type Verified = keyof typeof DOMAINS
 type Policy = 'flag' | 'restrict'
