@@ -49,6 +49,8 @@ const TYPES = [
     'unmerged',
     'split',
     'rated',
+    'sla_due_soon',
+    'sla_breached',
   ].map((what) => `ticket.${what}`),
   ...['created', 'deleted', 'email_sent', 'email_failed', 'email_bounced', 'erased'].map((what) => `message.${what}`),
   ...['contact', 'company', 'label'].flatMap((what) => [`${what}.created`, `${what}.updated`, `${what}.deleted`]),

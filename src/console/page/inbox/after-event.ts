@@ -24,7 +24,9 @@ function ofAll<T extends Pick<Ticket, 'unread' | 'read_to' | 'draft_count'>>(tic
 type Asked = { filter: Filter; sort: string; me: Me }
 
 /** Events with the whole ticket as it is now. */
-const WHOLE = ['created', 'updated', 'assigned', 'status_changed', 'rated'].map((what) => `ticket.${what}`)
+const WHOLE = ['created', 'updated', 'assigned', 'status_changed', 'rated', 'sla_due_soon', 'sla_breached'].map(
+  (what) => `ticket.${what}`,
+)
 
 type Test = (ticket: Ticket, value: string, me_id: string) => boolean | undefined
 
@@ -39,6 +41,8 @@ const TESTS: Record<string, Test> = {
   mailbox_id: ({ mailbox }, value) => mailbox?.id === value,
   waiting: ({ waiting_since }, value) => String(waiting_since !== null) === value,
   rating: ({ rating }, value) => rating?.score === value,
+  // The service alone knows what is due soon.
+  sla: ({ sla }, value) => (value === 'breached' || sla === null ? sla?.breached === true : undefined),
   snoozed: ({ snoozed_until }, value) => String(snoozed_until !== null) === value,
   // Events do not know these.
   unread: ({ unread }, value) => (typeof unread === 'boolean' ? String(unread) === value : undefined),

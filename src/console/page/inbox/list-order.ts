@@ -6,6 +6,7 @@ import { PRIORITIES } from './choices'
 export const SORTS = [
   '-last_message_at',
   'waiting_since',
+  'due_at',
   '-created_at',
   '-updated_at',
   '-priority',
@@ -21,6 +22,7 @@ const KEYS: Record<string, (ticket: Ticket) => string | number | null> = {
   priority: ({ priority }) => -PRIORITIES.indexOf(priority),
   last_message_at: ({ last_message }) => last_message?.id ?? null,
   waiting_since: ({ waiting_since }) => waiting_since,
+  due_at: ({ sla }) => sla?.due_at ?? null,
 }
 
 /** Orders two tickets as the service does: without a value they come last, whichever way the list goes. */
@@ -33,8 +35,8 @@ export function compare(one: Ticket, other: Ticket, sort: string): number {
   return one.id < other.id ? -direction : direction
 }
 
-/** Filters by messages, marks and drafts. No event tells of these for tickets that are not shown. */
-const UNTOLD = ['unread', 'waiting', 'has_draft']
+/** Filters by messages, marks, drafts and promises. No event tells of these for tickets that are not shown. */
+const UNTOLD = ['unread', 'waiting', 'has_draft', 'sla']
 
 /** Tells if events alone keep the total of a list. */
 export function isCountKept(filter: Record<string, string>): boolean {

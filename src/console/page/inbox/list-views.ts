@@ -12,6 +12,8 @@ import {
   Inbox,
   Mail,
   PencilLine,
+  Timer,
+  TimerOff,
   Users,
   UserX,
 } from 'lucide'
@@ -44,6 +46,8 @@ export function viewsOf(views: SavedView[] = [], teams: Team[] = []): ListView[]
     },
     { id: 'snoozed', text: t('inbox.snoozed'), icon: AlarmClock, filter: { snoozed: 'true' } },
     { id: 'drafts', text: t('inbox.drafts'), icon: PencilLine, filter: { has_draft: 'true' } },
+    { id: 'due_soon', text: t('inbox.due_soon'), icon: Timer, filter: { sla: 'due_soon' } },
+    { id: 'breached', text: t('inbox.breached'), icon: TimerOff, filter: { sla: 'breached' } },
     { id: 'resolved', text: t('inbox.resolved'), icon: CircleCheck, filter: { status: 'resolved' } },
     { id: 'closed', text: t('inbox.closed'), icon: CircleSlash, filter: { status: 'closed' } },
     { id: 'all', text: t('inbox.all'), icon: Inbox, filter: {} },

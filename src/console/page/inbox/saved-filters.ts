@@ -49,7 +49,7 @@ export function linesOf(
   const nameOf = (all: { id: string; name: string }[], id: string) => all.find((one) => one.id === id)?.name
   return Object.entries(filter).flatMap(([name, value]) => {
     const word = (as: string, said: string | undefined) => (said ? [`${as}:${quoted(said)}`] : [`${name}=${value}`])
-    if (name === 'status' || name === 'priority' || name === 'rating') return word(name, value)
+    if (['status', 'priority', 'rating', 'sla'].includes(name)) return word(name, value)
     if (name === 'assignee_id') return word('assignee', /^(me|none)$/.test(value) ? value : nameOf(users, value))
     if (name === 'mailbox_id') return word('mailbox', mailboxes.find(({ id }) => id === value)?.address)
     if (name === 'team_id') return word('team', value === 'none' ? value : nameOf(teams, value))

@@ -35,16 +35,18 @@ export const FILTER_NAMES = [
   'status',
   'priority',
   'rating',
+  'sla',
   'before',
   'after',
 ] as const
 
 const STATUSES = ['open', 'pending', 'resolved', 'closed']
 const PRIORITIES = ['low', 'normal', 'high', 'urgent']
-const SCORES = ['good', 'bad']
+/** Filters of one word, by the parameter of the list. */
+const WORDS: Record<string, string[]> = { rating: ['good', 'bad'], sla: ['breached', 'due_soon'] }
 const DAY_MS = 86_400_000
 const TERM =
-  /(?<=^|\s)(from|company|label|assignee|mailbox|team|status|is|priority|rating|before|after):("[^"]*"?|last (?:week|month|year)|\S+)/gi
+  /(?<=^|\s)(from|company|label|assignee|mailbox|team|status|is|priority|rating|sla|before|after):("[^"]*"?|last (?:week|month|year)|\S+)/gi
 
 /** Reads what was typed. @param now_ms from when relative days count */
 export function readSearch(text: string, names: Choices, now_ms = Date.now()): Asked {
@@ -79,7 +81,7 @@ function readTerm(name: string, value: string, names: Choices, now_ms: number): 
   const several = (all: string[]) => (low.split(',').every((one) => all.includes(one)) ? low : undefined)
   if (name === 'priority') return found('priority', several(PRIORITIES)) || undefined
   if (name === 'status' || name === 'is') return found('status', several(STATUSES)) || undefined
-  if (name === 'rating') return SCORES.includes(low) ? ['rating', low] : undefined
+  if (WORDS[name]) return WORDS[name].includes(low) ? [name, low] : undefined
   if (name === 'assignee') {
     return found('assignee_id', low === 'me' || low === 'none' ? low : begins(names.users, low)) || undefined
   }

@@ -18,6 +18,7 @@ import { NEXT, PRIORITIES, usePeople, useTeams } from './choices'
 import { Labels } from './labels'
 import { nextAfter } from './neighbours'
 import { Presence } from './presence'
+import { DueMark } from './promised'
 import { Snooze } from './sleep'
 import { Deeds } from './ticket-deeds'
 
@@ -48,6 +49,7 @@ export function TicketHead(props: Props) {
         <span>
           · <Time at={created_at} />
         </span>
+        <DueMark ticket={ticket} size={14} />
       </div>
       <Properties {...props} />
     </header>

@@ -9,6 +9,7 @@ import { Mark, PriorityMark, StatusMark } from '../ui/marks'
 import { lasting, Time } from '../ui/measures'
 import type { View } from '../view-types'
 import { t } from '../words/catalogue'
+import { DueMark } from './promised'
 import { RatingMark } from './rated'
 
 type RowProps = View & {
@@ -78,6 +79,7 @@ function Face({ ticket, is_selected, is_open, is_new, href, select }: DrawnProps
               <Time at={waiting_since} say={lasting} />
             </Mark>
           )}
+          <DueMark ticket={ticket} />
           {rating && <RatingMark score={rating.score} />}
           {labels.map((label) => (
             <LabelChip key={label.id} {...label} />

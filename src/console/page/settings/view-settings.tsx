@@ -18,6 +18,8 @@ const SORTS = [
   'last_message_at',
   'waiting_since',
   '-waiting_since',
+  'due_at',
+  '-due_at',
   '-created_at',
   'created_at',
   '-updated_at',

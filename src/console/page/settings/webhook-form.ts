@@ -6,9 +6,10 @@ import { eventFilterSpecs, type FilterNames } from './filter-form'
 
 /** The events by what they are about. */
 const GROUPS = {
-  tickets: 'created updated deleted assigned status_changed erased merged unmerged split rated'
-    .split(' ')
-    .map((what) => `ticket.${what}`),
+  tickets:
+    'created updated deleted assigned status_changed erased merged unmerged split rated sla_due_soon sla_breached'
+      .split(' ')
+      .map((what) => `ticket.${what}`),
   messages: 'created deleted email_sent email_failed email_bounced erased'.split(' ').map((what) => `message.${what}`),
   customers: ['contact', 'company'].flatMap(changesOf),
   work: ['label', 'time_entry'].flatMap(changesOf),

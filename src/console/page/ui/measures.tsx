@@ -17,11 +17,17 @@ const DAY_S = 86_400
 const half_minute = new Cell(0)
 setInterval(() => half_minute.value++, 30_000)
 
-/** A time as people say it; the exact one on hover. It is drawn again when its words change. */
-export function Time({ at, say = ago }: { at: string; say?: (at: string) => string }) {
-  const words = say(at)
+/** Reads what depends on the clock. The part is drawn again when it changes. @param of what else it depends on */
+export function useClock<T>(read: () => T, of: unknown): T {
+  const now = read()
   const [, drawAt] = useState(0)
-  useEffect(() => half_minute.listen(() => say(at) === words || drawAt(half_minute.value)), [at, words])
+  useEffect(() => half_minute.listen(() => read() === now || drawAt(half_minute.value)), [of, now])
+  return now
+}
+
+/** A time as people say it; the exact one on hover. */
+export function Time({ at, say = ago }: { at: string; say?: (at: string) => string }) {
+  const words = useClock(() => say(at), at)
   return (
     <time dateTime={at} title={EXACT.format(new Date(at))}>
       {words}

@@ -273,6 +273,8 @@ export const settingsEnglish = {
   'view.shared': 'Everybody sees it',
   'view.sort_-last_message_at': 'last message first',
   'view.sort_last_message_at': 'silent the longest first',
+  'view.sort_due_at': 'due first',
+  'view.sort_-due_at': 'due last',
   'view.sort_waiting_since': 'waiting the longest first',
   'view.sort_-waiting_since': 'waiting the shortest first',
   'view.sort_-created_at': 'newest first',

@@ -282,6 +282,8 @@ export const settingsGerman: Translated<typeof settingsEnglish> = {
   'view.shared': 'Alle sehen sie',
   'view.sort_-last_message_at': 'letzte Nachricht zuerst',
   'view.sort_last_message_at': 'am längsten still zuerst',
+  'view.sort_due_at': 'Fälliges zuerst',
+  'view.sort_-due_at': 'Fälliges zuletzt',
   'view.sort_waiting_since': 'am längsten wartende zuerst',
   'view.sort_-waiting_since': 'am kürzesten wartende zuerst',
   'view.sort_-created_at': 'neueste zuerst',
