@@ -52,6 +52,8 @@ export const READS: Read[] = [
   list('the busiest assignee', 8, (s) => `assignee_id=${s.top_assignee}`),
   list('the largest company and open', 15, (s) => `company_id=${s.top_company}&status=open`),
   list('created in 2024', 15, () => 'created_after=2024-01-01T00:00:00Z&created_before=2025-01-01T00:00:00Z'),
+  list('what is due first', 20, () => 'sort=due_at'),
+  list('promises that are breached', 20, () => 'sla=breached'),
   list('a custom field of 25 %', 20, () => 'custom.tier=silver'),
   list('a custom field of 2 % and open', 20, () => 'custom.tier=gold&status=open'),
   list('two custom fields by last change', 20, () => 'custom.tier=silver&custom.is_renewed=true&sort=-updated_at'),

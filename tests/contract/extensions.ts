@@ -368,6 +368,11 @@ Ticket / sla / policy <- promises: the first policy that fits counts, at the cre
 Ticket / sla / changed policies and schedules <- promises: a changed policy or schedule computes open tickets anew, from the begin of the promise
 Ticket / sla / merged, split, deleted <- promises: a mail, what a merge takes in, what is split, and what is deleted
 Webhooks / ticket.sla_due_soon, ticket.sla_breached <- promises: who follows is told > once when a promise is due soon, and once when it is breached, also when its minutes grow later
+Ticket / sla / in any order <- kept-promises: in any order of acts promises are as if they were computed from scratch
+Ticket / sla / a clock of minutes <- promises-of: promises are those that a clock of minutes finds
+Ticket / sla / a review that dies <- kept-promises: a review whose process died is ended by another one
+Ticket / sla / at once <- kept-promises: answers and changes at once leave one promise of each metric
+Ticket / sla / isolation <- kept-promises: an attack: policies of another organization promise nothing here
 Ticket / sla / outbox <- promises: who follows is told > by a row of the outbox, which goes with the last promise
 GET /macros <- macros: a macro is made, read, listed by name, changed and removed
 POST /macros <- macros: a macro is made, read, listed by name, changed and removed

@@ -72,6 +72,7 @@ export async function addConversation(rows: Rows, random: Random, tenant: Tenant
     assignee_id: assignee?.id ?? null,
     custom,
     custom_words,
+    ...dueOf(status, created_ms + 20 * paceOf(number)),
     updated_at: new Date(created_ms + 5 * paceOf(number)).toISOString(),
   })
   const labelled = rows.ticket_labels.length
@@ -102,6 +103,15 @@ function turnOf(messages: Rows['messages']) {
   return {
     ...{ last_message_id: open.at(-1)?.id, waiting_message_id: asking[0]?.id },
     ...{ message_count: open.length, attachment_count: 0 },
+  }
+}
+
+/** Open tickets have a promise that is due, most of them long ago. */
+function dueOf(status: string, due_ms: number) {
+  const is_open = status === 'open' || status === 'pending'
+  return {
+    sla_due_at: is_open ? new Date(due_ms).toISOString() : null,
+    sla_soon_at: is_open ? new Date(due_ms - 60 * MINUTE_MS).toISOString() : null,
   }
 }
 
