@@ -298,7 +298,7 @@ describe('an attack on links:', () => {
     [
       'after 30 days',
       ({ id }) => desk.scope.sql`
-      update rating_requests set sent_at = sent_at - interval '30 days'
+      update rating_requests set sent_at = ${new Date(Date.now() - 30 * 86_400_000).toISOString()}
       where organization_id = ${desk.id} and ticket_id = ${id}`,
     ],
     ['once the ticket is deleted', ({ id }) => desk.agent.delete(`/tickets/${id}`)],
