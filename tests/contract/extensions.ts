@@ -533,6 +533,7 @@ GET /reports/tickets <- reports: in %s from %s to %s > the figures by %s are tho
 GET /reports/tickets / query / from, to, group_by, format <- reports: refused > %s
 GET /reports/tickets / 366 days <- reports: refused > 366 days and the first and last day that a calendar has are taken
 GET /reports/tickets / the same however asked <- reports: a day has the same figures in every report that has it
+GET /reports/tickets / minutes of the schedule <- reports: minutes are those of the schedule of the policy that a ticket has now
 GET /reports/tickets / sla <- facts: a promise counts once it is kept or breached, at that moment, and not once it is void or gone
 GET /reports/tickets / ratings <- facts: the newest rating counts, on its day
 GET /reports/tickets / deleted, merged, split <- facts: of merged tickets the replies count on the target; an undoing gives all of it back

@@ -69,6 +69,27 @@ export function after(schedule: Schedule | null, time_zone: string, from: number
   return Date.UTC(first + MOST_YEARS, 0)
 }
 
+/**
+ * Lists the spans of a schedule, in order, with the sum of all before each, for statements that count many minutes.
+ * @param first, last years of UTC
+ * @returns seconds since 1970 and seconds
+ */
+export function spansOfYears(schedule: Schedule, time_zone: string, first: number, last: number) {
+  const key = cacheKey(schedule, time_zone)
+  const [begins, ends, before]: number[][] = [[], [], []]
+  let sum = 0
+  for (let year = first; year <= last; year++) {
+    const own = yearIn(schedule, time_zone, year, key)
+    for (const [at, begin] of own.begins.entries()) {
+      begins!.push(begin / 1000)
+      ends!.push(own.ends[at]! / 1000)
+      before!.push((sum + own.before[at]!) / 1000)
+    }
+    sum += own.total
+  }
+  return { begins: begins!, ends: ends!, before: before! }
+}
+
 function cacheKey({ hours, holidays }: Schedule, time_zone: string): string {
   return JSON.stringify([time_zone, DAYS.map((day) => hours[day]), holidays])
 }

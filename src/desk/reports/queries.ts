@@ -5,6 +5,7 @@ import { readNames } from './group-names'
 import type { Group, ReportQuery, ReportRow } from './model'
 import { emptyRow, type Figures, isEmpty, rowOf } from './report-figures'
 import { readSpans, requireDays, type Span } from './spans'
+import { readWorked, type Worked } from './worked'
 
 /** A group of facts: how many of a kind, and median and 90th percentile of their seconds. */
 type Counted = { part: Part; key: string | null; kind: string | null; n: number; seconds: [number, number] | null }
@@ -20,7 +21,7 @@ type Counted = { part: Part; key: string | null; kind: string | null; n: number;
 type Part = 'counted' | 'sent' | 'earlier' | 'later' | 'open'
 
 /** The days of a report as a whole. */
-type Whole = Span & { counts: 'earlier' | 'later' }
+type Whole = Span & { counts: 'earlier' | 'later'; worked: Worked }
 
 /** Reads the rows of a report: all days, weeks and priorities, of the other groups those in which something was. */
 export async function reportTickets(scope: Scope, query: ReportQuery): Promise<ReportRow[]> {
@@ -28,7 +29,8 @@ export async function reportTickets(scope: Scope, query: ReportQuery): Promise<R
   const { group_by = 'day' } = query
   const spans = await readSpans(scope, query, group_by === 'week' ? 'week' : 'day')
   const [begins, ends] = [spans[0]!.begins, spans.at(-1)!.ends]
-  const whole = { key: '', begins, ends, counts: await nearerEnd(scope, begins, ends) }
+  const { counts, first_year, last_year } = await nearerEnd(scope, begins, ends)
+  const whole = { key: '', begins, ends, counts, worked: await readWorked(scope, first_year, last_year) }
   if (group_by === 'day' || group_by === 'week') {
     return rowsOfSpans(await readBySpan(scope, spans, whole), spans, { ...whole, group_by })
   }
@@ -36,13 +38,15 @@ export async function reportTickets(scope: Scope, query: ReportQuery): Promise<R
 }
 
 /** Tells on which side of a report the time is shorter. Until older tickets are told, only the last side is known. */
-async function nearerEnd({ sql, organization_id }: Scope, begins: string, ends: string): Promise<Whole['counts']> {
-  const [row] = await sql<{ is_early: boolean | null }[]>`
+async function nearerEnd({ sql, organization_id }: Scope, begins: string, ends: string) {
+  const [row] = await sql<{ is_early: boolean | null; first_year: number; last_year: number }[]>`
     select ${begins}::timestamptz - min(at) < now() - ${ends}::timestamptz and not exists (
       select 1 from ticket_fact_fills where organization_id = ${organization_id}
-    ) as is_early
+    ) as is_early, coalesce(date_part('year', min(at)), 1970) as first_year,
+      coalesce(date_part('year', max(at)), 1970) as last_year
     from ticket_facts where organization_id = ${organization_id}`
-  return row?.is_early ? 'earlier' : 'later'
+  const { is_early, first_year, last_year } = row!
+  return { counts: is_early ? ('earlier' as const) : ('later' as const), first_year, last_year }
 }
 
 function rowsOfSpans(
@@ -121,16 +125,18 @@ const KEYS: Record<GroupOfTickets, (sql: Sql) => Fragment> = {
  */
 function readBySpan(scope: Scope, spans: Span[], whole: Whole): Promise<Counted[]> {
   const { sql, organization_id } = scope
+  const { hours, joins, seconds } = whole.worked
   const given = spans.map(({ begins, ends }, place) => ({ place, begins, ends }))
   const facts = sql`from ticket_facts t where t.organization_id = ${organization_id} and not t.hidden`
   return sql<Counted[]>`
-    with spans as materialized (
+    with ${hours} spans as materialized (
       select * from json_to_recordset(${JSON.stringify(given)}::text::json)
         as x (place integer, begins timestamptz, ends timestamptz)
     ), counted as materialized (
       select s.place, f.kind, f.n, f.seconds from spans s cross join lateral (
-        select t.kind, count(*) as n, array_agg(t.seconds) filter (where t.seconds is not null) as seconds
-        ${facts} and t.at >= s.begins and t.at < s.ends
+        select t.kind, count(*) as n, array_agg(${seconds}) filter (where t.seconds is not null) as seconds
+        from ticket_facts t ${joins} where t.organization_id = ${organization_id} and not t.hidden
+          and t.at >= s.begins and t.at < s.ends
         group by t.kind
       ) f
     )
@@ -140,7 +146,8 @@ function readBySpan(scope: Scope, spans: Span[], whole: Whole): Promise<Counted[
 
 function readByGroup(scope: Scope, whole: Whole, group_by: GroupOfTickets) {
   const { sql, organization_id } = scope
-  const { begins, ends } = whole
+  const { begins, ends, worked } = whole
+  const { hours, joins, seconds } = worked
   const key = KEYS[group_by](sql)
   const labels = group_by === 'label' ? sql`cross join lateral unnest(${labelsOf(sql)}) as l (label_id)` : sql``
   const facts = sql`from ticket_facts t ${labels} where t.organization_id = ${organization_id} and not t.hidden`
@@ -154,10 +161,10 @@ function readByGroup(scope: Scope, whole: Whole, group_by: GroupOfTickets) {
       and t.kind = 'replied'
     group by t.user_id`
   return sql<Counted[]>`
-    with counted as materialized (
-      select ${key} as key, t.kind, count(*) as n,
-        array_agg(t.seconds) filter (where t.seconds is not null) as seconds
-      ${facts} and t.at >= ${begins} and t.at < ${ends}
+    with ${hours} counted as materialized (
+      select ${key} as key, t.kind, count(*) as n, array_agg(${seconds}) filter (where t.seconds is not null) as seconds
+      from ticket_facts t ${joins} ${labels} where t.organization_id = ${organization_id} and not t.hidden
+        and t.at >= ${begins} and t.at < ${ends}
       group by 1, 2
     )
     select 'counted' as part, key::text, kind,

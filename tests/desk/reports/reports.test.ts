@@ -1,8 +1,10 @@
 /** `GET /reports/tickets`: the figures against a plain computation over a history, and who may ask for what. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { ZERO_ID } from '../../../src/base/db/columns'
+import { minutesBetween } from '../../../src/base/shapes/business-time'
 import { csvHeader } from '../../../src/base/shapes/csv-text'
 import { clientWithKey, createOrganization, expectError, type Organization, startApi, stopApi } from '../../support/api'
+import { createPolicy, createSchedule } from '../../support/factories'
 import { createGroups, createHistory, type Past, plainReport } from '../../support/history'
 import { useTool } from '../../support/mcp'
 
@@ -73,6 +75,42 @@ test.each(GROUPS)('the backlog by %s is the same, from whichever side it is coun
   await sql`insert into ticket_fact_fills ${sql({ organization_id, before_id: ZERO_ID })}`
   expect(await read()).toEqual(first)
   await sql`delete from ticket_fact_fills where organization_id = ${organization_id}`
+})
+
+test('minutes are those of the schedule of the policy that a ticket has now', async () => {
+  const other = await createOrganization()
+  await other.admin.patch('/organization', { time_zone: 'Europe/Berlin' })
+  const hours = {
+    mon: [
+      ['08:00', '12:00'],
+      ['13:00', '17:30'],
+    ],
+    tue: [['20:00', '24:00']],
+    sun: [['00:00', '24:00']],
+  }
+  const schedule = await createSchedule(other.admin, { hours, holidays: ['2025-04-14'] })
+  const policy = await createPolicy(other.admin, { schedule_id: schedule.id })
+  const groups = await createGroups(other.scope, [other.admin.user_id])
+  const span = { from_ms: Date.UTC(2025, 1, 20), to_ms: Date.UTC(2025, 10, 1) }
+  const own = await createHistory(other.scope, groups, { tickets: 120, ...span })
+  const promised = own.filter((_, at) => at % 3 > 0)
+  const { sql, organization_id } = other.scope
+  await sql`
+    update tickets set sla_policy_id = ${policy.id}
+    where organization_id = ${organization_id} and id = any(${promised.map(({ id }) => id)}::uuid[])`
+  for (const { facts } of promised) {
+    const created_ms = Math.floor(facts[0]!.at_ms / 1000) * 1000
+    for (const fact of facts) {
+      if (fact.seconds === undefined) continue
+      const end_ms = Math.floor(fact.at_ms / 1000) * 1000
+      fact.seconds = minutesBetween(schedule, 'Europe/Berlin', created_ms, end_ms) * 60
+    }
+  }
+  for (const group_by of ['week', 'label', 'user'] as const) {
+    const rows = plain(await report(`from=2025-03-01&to=2025-12-01&group_by=${group_by}`, other.agent), group_by)
+    const expected = plainReport(own, 'Europe/Berlin', '2025-03-01', '2025-12-01', group_by)
+    expect(rows.toSorted(byKey)).toEqual(expected.toSorted(byKey))
+  }
 })
 
 describe('csv', () => {
