@@ -335,7 +335,7 @@ DELETE /sla-policies/:sla_policy_id <- sla-policies: a policy is made, read by e
 SLA policies / isolation <- sla-policies: an attack: > another organization's things are named by no policy
 SLA policies / 16 at once <- sla-policies: 16 at once get a position each, and nobody has more than 100
 SLA policies / a filter whose last thing goes: switched off <- sla-policies: what a policy names and is deleted: > a %s narrows its filter, and the last one switches it off
-SLA policies / a schedule that goes: switched off <- sla-policies: what a policy names and is deleted: > a schedule switches it off
+SLA policies / a schedule that goes: switched off <- sla-policies: what a policy names and is deleted: > a schedule switches it off, and the admins are told once a day
 GET /rules <- rules: a rule is made, read by everybody, listed by name, changed and deleted by admins
 POST /rules <- rules: a rule is made, read by everybody, listed by name, changed and deleted by admins
 POST /rules / code / RULE_NAME_EXISTS | MACRO_NOT_FOUND | INVALID_EVENTS | LABEL_NOT_FOUND <- rules: what is wrong is refused, and nothing changes
