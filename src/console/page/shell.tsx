@@ -12,6 +12,7 @@ import { saveWritings } from './inbox/writings'
 import { Palette } from './palette'
 import { go, hrefOf, useRoute } from './route'
 import { SECTIONS, type Section } from './sections'
+import { pageGroupsFor } from './settings/page-names'
 import { signOut } from './sign-in'
 import { news, useSignalItems, useSignals } from './signals'
 import { Avatar } from './ui/avatars'
@@ -74,6 +75,13 @@ function Rail(view: View) {
       keys: `g ${section.key}`,
       run: () => go(hrefOfSection(organization.id, section)),
     })),
+    ...pageGroupsFor(isAdmin(organization)).flatMap(({ pages }) =>
+      pages.map((page) => ({
+        group: t('settings.title'),
+        text: t(`settings.${page}`),
+        run: () => go(hrefOf(organization.id, ['settings', page])),
+      })),
+    ),
   ])
   return (
     <header class="rail">

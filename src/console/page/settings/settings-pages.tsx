@@ -17,6 +17,7 @@ import { Mailboxes } from './mailboxes'
 import { NotifySettings } from './notify-settings'
 import { OrganizationSettings } from './organization'
 import { Outbound } from './outbound-list'
+import { type PageName, pageGroupsFor } from './page-names'
 import { People } from './people'
 import { PolicySettings } from './policy-settings'
 import { SignInSettings } from './provider'
@@ -29,74 +30,41 @@ import { TeamSettings } from './team-settings'
 import { ViewSettings } from './view-settings'
 import { Webhooks } from './webhooks'
 
-type Part = readonly [name: Name, View: ComponentType<View>]
-type Name = (typeof NAMES)[number]
-const NAMES = [
-  ...(['start', 'account', 'notify', 'factor', 'sessions', 'labels', 'macros', 'views'] as const),
-  ...(['mailboxes', 'domains', 'inbound', 'outbound', 'senders'] as const),
-  ...([
-    'organization',
-    'people',
-    'teams',
-    'schedules',
-    'policies',
-    'rules',
-    'signin',
-    'keys',
-    'webhooks',
-    'retention',
-    'imports',
-    'audit',
-  ] as const),
-]
-
-const YOURS: Part[] = [
-  ['account', AccountSettings],
-  ['notify', NotifySettings],
-  ['factor', FactorSettings],
-  ['sessions', Sessions],
-]
-const WORK: Part[] = [
-  ['labels', LabelSettings],
-  ['macros', MacroSettings],
-  ['views', ViewSettings],
-]
-const MAIL: Part[] = [
-  ['mailboxes', Mailboxes],
-  ['domains', Domains],
-  ['inbound', Inbound],
-  ['outbound', Outbound],
-  ['senders', SenderRules],
-]
-const ORGANIZATION: Part[] = [
-  ['start', FirstSteps],
-  ['organization', OrganizationSettings],
-  ['people', People],
-  ['teams', TeamSettings],
-  ['schedules', ScheduleSettings],
-  ['policies', PolicySettings],
-  ['rules', RuleSettings],
-  ['signin', SignInSettings],
-  ['keys', Keys],
-  ['webhooks', Webhooks],
-  ['retention', RetentionSettings],
-  ['imports', Imports],
-  ['audit', AuditLog],
-]
-
-const GROUPS = [
-  { name: 'yours', parts: YOURS, is_for_admins: false },
-  { name: 'work', parts: WORK, is_for_admins: false },
-  { name: 'mail', parts: MAIL, is_for_admins: true },
-  { name: 'organization', parts: ORGANIZATION, is_for_admins: true },
-] as const
+const PAGES: Record<PageName, ComponentType<View>> = {
+  account: AccountSettings,
+  notify: NotifySettings,
+  factor: FactorSettings,
+  sessions: Sessions,
+  labels: LabelSettings,
+  macros: MacroSettings,
+  views: ViewSettings,
+  mailboxes: Mailboxes,
+  domains: Domains,
+  inbound: Inbound,
+  outbound: Outbound,
+  senders: SenderRules,
+  start: FirstSteps,
+  organization: OrganizationSettings,
+  people: People,
+  teams: TeamSettings,
+  schedules: ScheduleSettings,
+  policies: PolicySettings,
+  rules: RuleSettings,
+  signin: SignInSettings,
+  keys: Keys,
+  webhooks: Webhooks,
+  retention: RetentionSettings,
+  imports: Imports,
+  audit: AuditLog,
+}
 
 export function Settings(view: View) {
   const { api, route, organization } = view
-  const groups = GROUPS.filter(({ is_for_admins }) => !is_for_admins || isAdmin(organization))
-  const parts = groups.flatMap(({ parts }) => parts)
-  const named = parts.find(([name]) => name === route.path[1])
-  const [name, Part] = named ?? parts[0]!
+  const groups = pageGroupsFor(isAdmin(organization))
+  const names: PageName[] = groups.flatMap(({ pages }) => [...pages])
+  const named = names.find((name) => name === route.path[1])
+  const name = named ?? names[0]!
+  const Page = PAGES[name]
   const is_unknown = route.path[1] !== undefined && !named
   return (
     <div class="settings">
@@ -104,7 +72,7 @@ export function Settings(view: View) {
         {groups.map((group) => (
           <div key={group.name}>
             <h2>{t(`settings.group_${group.name}`)}</h2>
-            {group.parts.map(([one]) => (
+            {group.pages.map((one) => (
               <a
                 key={one}
                 href={hrefOf(api.organization_id, ['settings', one])}
@@ -122,7 +90,7 @@ export function Settings(view: View) {
         ) : (
           <>
             <h1>{t(`settings.${name}`)}</h1>
-            <Part {...view} />
+            <Page {...view} />
           </>
         )}
       </section>
