@@ -302,7 +302,9 @@ export async function fingerprint(organization_id?: string): Promise<Record<stri
     where nspname = 'public' and relkind in ('r', 'p')`.then((rows) => rows.map(({ name }) => name))) as string[]
   const counts = tables.map((name) => {
     const column = nodeUrls() && organization_id && TENANT_TABLES.get(name)
-    const rows = column ? `${name} where ${column} = '${organization_id}'` : name
+    const own = column ? `${name} where ${column} = '${organization_id}'` : `${name} where true`
+    // Reviews that a change of a policy has begun end by themselves. The change has an entry in the audit log.
+    const rows = name === 'deeds' ? `${own} and kind <> 'review promises'` : own
     return `(select count(*) || ' rows ' || coalesce(sum(xmin::text::numeric), 0) from ${rows}) as ${name}`
   })
   const [row] = await sql.unsafe<Record<string, string>[]>(`select ${counts.join(', ')}`)
