@@ -10,9 +10,6 @@ import { createWorld, goodBody, goodRaw, type World } from '../../support/world'
 
 /** In the order in which they are made; null: it changes nothing that the log lists. */
 const ACTIONS: Record<string, string | null> = {
-  'POST /teams': 'team.created',
-  'PATCH /teams/{team_id}': 'team.updated',
-  'DELETE /teams/{team_id}': 'team.deleted',
   'POST /rules': 'rule.created',
   'PATCH /rules/{rule_id}': 'rule.updated',
   'DELETE /rules/{rule_id}': 'rule.deleted',
@@ -22,6 +19,9 @@ const ACTIONS: Record<string, string | null> = {
   'POST /schedules': 'schedule.created',
   'PATCH /schedules/{schedule_id}': 'schedule.updated',
   'DELETE /schedules/{schedule_id}': 'schedule.deleted',
+  'POST /teams': 'team.created',
+  'PATCH /teams/{team_id}': 'team.updated',
+  'DELETE /teams/{team_id}': 'team.deleted',
   'PATCH /organization': 'organization.updated',
   'POST /users': 'user.created',
   'PATCH /users/{user_id}': 'user.updated',
