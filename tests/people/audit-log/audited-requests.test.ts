@@ -13,7 +13,6 @@ const ACTIONS: Record<string, string | null> = {
   'POST /rules': 'rule.created',
   'PATCH /rules/{rule_id}': 'rule.updated',
   'DELETE /rules/{rule_id}': 'rule.deleted',
-  'POST /sla-policies': 'sla_policy.created',
   'PATCH /sla-policies/{sla_policy_id}': 'sla_policy.updated',
   'DELETE /sla-policies/{sla_policy_id}': 'sla_policy.deleted',
   'POST /schedules': 'schedule.created',
@@ -67,8 +66,12 @@ const LISTED_READS = [
   'GET /contacts/{contact_id}/export',
 ]
 
-/** Need a DNS server, a provider or held mail: `mail/domains`, `people/identity` and `mail/spam` have their entries. */
+/**
+ * Need a DNS server, a provider or held mail, or leave what is switched off by the others: `mail/domains`,
+ * `people/identity`, `mail/spam` and `desk/sla-policies` have their entries.
+ */
 const ELSEWHERE = [
+  'POST /sla-policies',
   'POST /inbound-messages/{inbound_message_id}/release',
   'POST /domains/{domain_id}/verify',
   'PUT /identity-provider',

@@ -1,5 +1,5 @@
 /** The pages of the settings by their names, in the order of their links: of each person, and of admins. */
-export const PAGE_GROUPS = [
+const PAGE_GROUPS = [
   { name: 'yours', pages: ['account', 'notify', 'factor', 'sessions'], is_for_admins: false },
   { name: 'work', pages: ['labels', 'macros', 'views'], is_for_admins: false },
   { name: 'mail', pages: ['mailboxes', 'domains', 'inbound', 'outbound', 'senders'], is_for_admins: true },
