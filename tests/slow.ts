@@ -35,6 +35,7 @@ export const SLOW: Record<string, string[]> = {
     'contract/property',
     'desk/merging/merge-property',
     'desk/schedules/business-time-property',
+    'desk/reports/reports-many',
   ],
   'databases of older releases, and data of the size that a bench needs': [
     'base/address/address-key',
