@@ -63,8 +63,10 @@ async function fill(organization: Organization): Promise<void> {
 test('an export that an empty service imports and exports again is the same', async () => {
   const organization = await createOrganization('From')
   await fill(organization)
-  // The mailbox is not there.
-  await connection().sql`update tickets set mailbox_id = null where organization_id = ${organization.id}`
+  // Mailbox and policy are not there.
+  await connection().sql`
+    update tickets set mailbox_id = null, sla_policy_id = null, sla_metric = null, sla_due_at = null, sla_soon_at = null
+    where organization_id = ${organization.id}`
   const [first, second] = [path.join(folder, 'first'), path.join(folder, 'second')]
   expect(await runCli(['export', first, '--organization', organization.id], from_env)).toMatchObject({ code: 0 })
   const to = (await service.call('GET', '/organization')).body.data.id
