@@ -12,7 +12,9 @@ const PAGES = [
   ...['reports/tickets', 'reports/operation'],
   ...['time', 'time/entries', 'time/report', 'time/timers'],
   ...'account audit domains factor imports inbound inbound/:id keys labels macros mailboxes notify organization outbound people'
-    .concat(' retention rules senders sessions signin start teams views webhooks webhooks/:id webhooks/:id/:id')
+    .concat(
+      ' policies retention rules schedules senders sessions signin start teams views webhooks webhooks/:id webhooks/:id/:id',
+    )
     .split(' ')
     .map((part) => `settings/${part}`),
   'settings',
