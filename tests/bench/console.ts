@@ -209,7 +209,7 @@ async function addLongTicket({ sql }: Rig, organization_id: string): Promise<str
   const [ticket] = await sql<{ id: string }[]>`
     update tickets set subject = ${subject} where organization_id = ${organization_id} and id = (
       select id from tickets where organization_id = ${organization_id} and status = 'open'
-      order by created_at desc, id desc offset ${TICKETS + 1} limit 1)
+      order by last_message_id desc, id desc offset ${TICKETS + 1} limit 1)
     returning id`
   await sql`delete from messages where organization_id = ${organization_id} and ticket_id = ${ticket!.id}`
   await sql`
