@@ -1,4 +1,4 @@
-/** Measures how long after their moments tickets are awake: those of one moment and of one minute, beside a load too. */
+/** Measures how long after their moments tickets are awake: of one moment and of one minute, beside a load too. */
 import { until } from '../support/service'
 import { sendHttpLoad } from './http-load'
 import { printHead, printTable, rounded, verdict } from './report'
