@@ -257,8 +257,10 @@ function testRuns(args: string[], names: string[]): string[][] {
   const found = [...new Bun.Glob('tests/**/*.test.ts').scanSync(ROOT)].filter(
     (file) => !slow.includes(file) && (wanted.length === 0 || wanted.some((name) => file.includes(name))),
   )
-  // A test of this runner makes files elsewhere.
-  const files = [...found, ...names.filter((name) => path.isAbsolute(name) && !name.startsWith(ROOT))]
+  // Files with other names: those that a test of this runner makes elsewhere, and the requests of `fuzz`.
+  const isOther = (name: string) =>
+    !found.includes(path.relative(ROOT, name)) && fs.existsSync(name) && /\.ts$/.test(name)
+  const files = [...found, ...names.filter(isOther)]
   if (files.length === 0) throw new Error(`there is no test in ${names.join(' ')}`)
   const own = filesOf(OWN_MODULES)
   const isSharing = (file: string) =>
