@@ -4,6 +4,7 @@ import { insertRows } from '../../src/base/db/insert-rows'
 import { TICKET_PRIORITIES } from '../../src/base/db/schema'
 import { inTransaction, type Scope } from '../../src/base/scope'
 import { dayIn } from '../../src/base/shapes/time'
+import type { ReportRow } from '../../src/desk/reports/model'
 import { type Random, startRandom } from '../bench/volume/random'
 
 const HOUR_MS = 3_600_000
@@ -165,6 +166,18 @@ function pastOf(random: Random, groups: Groups, created_ms: number): Past {
 
 type Group = 'day' | 'week' | 'user' | 'team' | 'mailbox' | 'label' | 'company' | 'priority'
 
+const byKey = (one: { key: string | null }, other: { key: string | null }) =>
+  String(one.key) < String(other.key) ? -1 : 1
+
+/** The rows of a report by the keys of their groups, without what `plainReport` does not know. */
+export function figuresOf(rows: ReportRow[], group_by: Group) {
+  const figures = rows.map(({ sla: _, ratings: __, ...row }) => {
+    const { [group_by]: group, ...rest } = row
+    return { key: (typeof group === 'object' ? group?.id : group) ?? null, ...rest }
+  })
+  return figures.toSorted(byKey)
+}
+
 /** Computes what a report must say, by the keys of its groups. A group of which there is nothing to say is left out. */
 export function plainReport(past: Past[], time_zone: string, from: string, to: string, group_by: Group) {
   const days = daysBetween(from, to)
@@ -209,9 +222,10 @@ export function plainReport(past: Past[], time_zone: string, from: string, to: s
     }
   })
   const is_full = ['day', 'week', 'priority'].includes(group_by)
-  return rows.filter(({ key: _, first_reply_minutes: __, resolve_minutes: ___, ...counts }) => {
+  const told = rows.filter(({ key: _, first_reply_minutes: __, resolve_minutes: ___, ...counts }) => {
     return is_full || Object.values(counts).some((value) => value > 0)
   })
+  return told.toSorted(byKey)
 }
 
 function keysOf(one: Past, group_by: Group): (string | null)[] {

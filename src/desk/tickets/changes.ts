@@ -8,7 +8,7 @@ import { FIELD_NAMES, type FieldName } from './ticket-fields'
 
 type Identified = Exclude<FieldName, 'custom' | 'rating'> | 'merged_into'
 
-/** Fields whose value is compared as a whole, or by its id. An event of its own tells of a rating. */
+/** Fields compared as a whole or by id. A rating has an event of its own. */
 const IDENTIFIED: Identified[] = [
   ...FIELD_NAMES.filter((name) => name !== 'custom' && name !== 'rating'),
   'merged_into',

@@ -1,4 +1,4 @@
-/** Reports: of tickets for everybody, of the operation for admins. */
+/** Shows the report of tickets to everybody, and that of the operation to admins. */
 import { hrefOf } from '../route'
 import { isAdmin, type View } from '../view-types'
 import { t } from '../words/catalogue'
