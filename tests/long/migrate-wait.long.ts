@@ -23,14 +23,10 @@ beforeAll(async () => {
   url = withDatabase(server.url, name)
   sql = postgres(url, { max: 4, onnotice: () => {} })
   await sql`create table steps (n int)`
+  await sql`create table owners (n int)`
   folder = fs.mkdtempSync(path.join(os.tmpdir(), 'migrations-'))
   fs.mkdirSync(path.join(folder, 'meta'))
-  fs.writeFileSync(path.join(folder, '0_step.sql'), 'alter table steps add column m int')
-  const entries = [{ idx: 0, version: '7', when: 1_700_000_000_000, tag: '0_step', breakpoints: true }]
-  fs.writeFileSync(
-    path.join(folder, 'meta/_journal.json'),
-    JSON.stringify({ version: '7', dialect: 'postgresql', entries }),
-  )
+  writeMigrations('alter table steps add column m int')
 })
 afterAll(async () => {
   await sql.end()
@@ -38,6 +34,16 @@ afterAll(async () => {
   await server.drop()
   fs.rmSync(folder, { recursive: true })
 })
+
+/** Puts migrations into the folder, each with its statements. */
+function writeMigrations(...texts: string[]) {
+  const entries = texts.map((text, idx) => {
+    fs.writeFileSync(path.join(folder, `${idx}_step.sql`), text)
+    return { idx, version: '7', when: 1_700_000_000_000 + idx, tag: `${idx}_step`, breakpoints: true }
+  })
+  const journal = { version: '7', dialect: 'postgresql', entries }
+  fs.writeFileSync(path.join(folder, 'meta/_journal.json'), JSON.stringify(journal))
+}
 
 /** A process that migrates, with what it logs. */
 function startMigrating() {
@@ -85,3 +91,27 @@ test('a migration waits for another process by name, and for readers without hol
   expect(await migrating.ended).toBe(0)
   expect([...(await sql`select m from steps`)]).toEqual([])
 })
+
+test('a migration gets its tables from transactions that lock them in another order', async () => {
+  writeMigrations(
+    'alter table steps add column m int',
+    'alter table steps add column o int; --> statement-breakpoint\nalter table owners add column o int',
+  )
+  let is_over = false
+  // At each moment one of them holds the owners and wants the steps.
+  const requests = Array.from({ length: 3 }, async (_, index) => {
+    await Bun.sleep(index * 100)
+    while (!is_over) {
+      await sql.begin(async (transaction) => {
+        await transaction`select from owners`
+        await transaction`select pg_sleep(0.2)`
+        await transaction`select from steps`
+        await transaction`select pg_sleep(0.1)`
+      })
+    }
+  })
+  expect(await startMigrating().ended).toBe(0)
+  is_over = true
+  await Promise.all(requests)
+  expect([...(await sql`select steps.o, owners.o from steps, owners`)]).toEqual([])
+}, 60_000)

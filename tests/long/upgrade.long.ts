@@ -25,6 +25,7 @@ let server: TestDatabase
 let receiver: Receiver
 let sql: postgres.Sql
 const running: Service[] = []
+const stopping = new AbortController()
 
 beforeAll(async () => {
   folder = mkdtempSync(path.join(tmpdir(), 'upgrade-'))
@@ -32,6 +33,7 @@ beforeAll(async () => {
   receiver = await startReceiver()
 })
 afterAll(async () => {
+  stopping.abort()
   await Promise.all(running.map((service) => service.kill()))
   await sql?.end()
   receiver[Symbol.dispose]()
@@ -65,10 +67,10 @@ test.skipIf(Boolean(WHY_NO_OLDER_RELEASE))(
     await old[0]!.call('POST', '/webhooks', { url: receiver.url, events: ['ticket.created'] })
 
     const use = (service: Service) => {
-      const stopping = new AbortController()
-      const done = useService(service, load, stopping.signal)
+      const enough = new AbortController()
+      const done = useService(service, load, AbortSignal.any([enough.signal, stopping.signal]))
       return async () => {
-        stopping.abort()
+        enough.abort()
         await done
       }
     }

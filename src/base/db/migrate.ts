@@ -91,6 +91,7 @@ async function applyOne(
   onStatement: (statement: string) => void,
 ): Promise<number | undefined> {
   const waiting = new Wait(client, migration)
+  const late: string[] = []
   for (;;) {
     const began_ms = performance.now()
     try {
@@ -100,7 +101,7 @@ async function applyOne(
         )
         if (!(await tryMigrationLock(transaction))) return 'locked'
         if (!(await isMissing(transaction))) return 'applied before'
-        await applyLocked(transaction, migration, onStatement)
+        await applyLocked(transaction, { migration, late }, onStatement)
         return 'applied'
       })
       if (outcome === 'applied') return Math.round(performance.now() - began_ms)
@@ -119,9 +120,14 @@ export async function tryMigrationLock(sql: postgres.TransactionSql): Promise<bo
   return lock!.is_ours
 }
 
+/**
+ * Locks the tables and applies the migration.
+ * @param late tables that were not had in time before, the latest first. They are locked first: requests that hold one
+ *   of them and want another table of the migration would never let it go. A table that is late now is put in front.
+ */
 async function applyLocked(
   sql: postgres.TransactionSql,
-  migration: Migration,
+  { migration, late }: { migration: Migration; late: string[] },
   onStatement: (statement: string) => void,
 ) {
   const { statements, hash, when } = migration
@@ -130,11 +136,15 @@ async function applyLocked(
     const left_ms = Math.max(LAST_MS, Math.round(deadline - performance.now()))
     return sql.unsafe(`set local lock_timeout = ${left_ms}`)
   }
-  for (const [table, mode] of await locksOf(sql, statements)) {
-    const statement = `lock table ${table} in ${mode} mode`
+  const locks = await locksOf(sql, statements)
+  for (const table of new Set([...late, ...locks.keys()])) {
+    const statement = `lock table ${table} in ${locks.get(table)} mode`
     onStatement(statement)
     await limitWait()
-    await sql.unsafe(statement)
+    await sql.unsafe(statement).catch((error) => {
+      late.unshift(table)
+      throw error
+    })
   }
   // Few locks are left to take now, such as those of indexes.
   await limitWait()

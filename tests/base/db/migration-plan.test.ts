@@ -34,7 +34,13 @@ afterAll(async () => {
 /** Modes that stop somebody, as `pg_locks` names them. */
 const HARD = ['ShareUpdateExclusiveLock', 'ShareLock', 'ShareRowExclusiveLock', 'AccessExclusiveLock']
 
-test('each migration locks the tables that its plan names, as hard as it says', async () => {
+/** The last migration that took several busy tables, before a test forbade it. */
+const SEVERAL = '0133_letters-to-members'
+/** Tables that nearly each request writes. */
+const BUSY = ['tickets', 'ticket_labels', 'messages', 'events', 'activities', 'outbox', 'inbound_messages']
+
+test('each migration locks the tables that its plan names, as hard as it says, and one busy table at most', async () => {
+  const several: unknown[] = []
   for (const { name, statements } of await readMigrations()) {
     await sql.begin(async (transaction) => {
       const before = await transaction<{ name: string }[]>`
@@ -45,6 +51,11 @@ test('each migration locks the tables that its plan names, as hard as it says', 
           `${mode.toLowerCase().replaceAll(/(^| )(\w)/g, (_, _space, letter) => letter.toUpperCase())}Lock`,
         ])
         .filter(([, mode]) => HARD.includes(mode!))
+      const stopped = planned.filter(
+        ([table, mode]) =>
+          mode === 'AccessExclusiveLock' || (mode === 'ShareRowExclusiveLock' && BUSY.includes(table!)),
+      )
+      if (name > SEVERAL && stopped.length > 1) several.push([name, ...stopped])
       for (const statement of statements) await transaction.unsafe(statement)
       const taken = await transaction<{ table: string; mode: string }[]>`
         select c.relname as table, l.mode from pg_locks l join pg_class c on c.oid = l.relation
@@ -56,6 +67,8 @@ test('each migration locks the tables that its plan names, as hard as it says', 
       expect([name, planned.sort()]).toEqual([name, [...hardest].sort()])
     })
   }
+  // For several it would wait until no request uses any of them, which on a busy service may be never.
+  expect(several).toEqual([])
 })
 
 test('the plan names what is missing, with sizes, and changes nothing', async () => {

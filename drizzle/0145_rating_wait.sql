@@ -1,0 +1,1 @@
+ALTER TABLE "organizations" ADD COLUMN "ask_rating_after_minutes" integer;
