@@ -35,12 +35,39 @@ export function findUnbound(text: string, tables: TenantTables): Unbound[] {
   })
 }
 
+/** The lines of a file whose templates have an array slice without a beginning or an end, such as `a[2:]`. */
+export function findOpenSlices(text: string): number[] {
+  if (!/:\s*\]|\[\s*:/.test(text)) return []
+  const source = ts.createSourceFile('file.ts', text, ts.ScriptTarget.Latest, true)
+  return [...nodesOf(source)].flatMap((node) => {
+    const template = templateAt(node)
+    if (!template || !hasOpenSlice(readTemplate(template))) return []
+    return source.getLineAndCharacterOfPosition(node.getStart()).line + 1
+  })
+}
+
+function hasOpenSlice({ tokens }: Group): boolean {
+  return tokens.some((token, at) => {
+    if (token.kind === 'group') return hasOpenSlice(token)
+    return textOf(token) === ':' && (textOf(tokens[at - 1]) === '[' || textOf(tokens[at + 1]) === ']')
+  })
+}
+
+/** The SQL at a node, if there is some. */
+function templateAt(node: ts.Node): ts.TemplateLiteral | undefined {
+  if (ts.isTaggedTemplateExpression(node)) return node.template
+  if (!ts.isCallExpression(node) || !ts.isPropertyAccessExpression(node.expression)) return undefined
+  const [argument] = node.arguments
+  const is_sql = node.expression.name.text === 'unsafe' && argument && ts.isTemplateLiteral(argument)
+  return is_sql ? argument : undefined
+}
+
 function missingAt(node: ts.Node, tables: TenantTables): Missing[] {
-  if (ts.isTaggedTemplateExpression(node)) return missingInTemplate(node.template, tables)
+  const template = templateAt(node)
+  if (template) return missingInTemplate(template, tables)
   if (!ts.isCallExpression(node) || !ts.isPropertyAccessExpression(node.expression)) return []
   const [argument] = node.arguments
   const method = node.expression.name.text
-  if (method === 'unsafe' && argument && ts.isTemplateLiteral(argument)) return missingInTemplate(argument, tables)
   const table = argument?.getText() ?? ''
   return /^(update|delete|insert)$/.test(method) && tables.has(table) ? missingInCall(node, method, table, tables) : []
 }

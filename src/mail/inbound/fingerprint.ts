@@ -176,11 +176,11 @@ export function heldAs(text: string): string {
 
 /** The fingerprint of a message that is filed once more: it gets the words of the message. */
 export function mergeFingerprints({ sql }: Pick<Scope, 'sql'>): Fragment {
+  const n = sql`cardinality(inbound_fingerprints.words)`
   return sql`
     on conflict (organization_id, fingerprint) do update set inbound_message_id = excluded.inbound_message_id,
       from_list = inbound_fingerprints.from_list or excluded.from_list,
-      words = inbound_fingerprints.words[greatest(cardinality(inbound_fingerprints.words) + 2 - ${MAX_TEXTS}, 1):]
-        || excluded.words`
+      words = inbound_fingerprints.words[greatest(${n} + 2 - ${MAX_TEXTS}, 1):${n}] || excluded.words`
 }
 
 function bodyStart(raw: Uint8Array): number {

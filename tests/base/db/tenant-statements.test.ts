@@ -2,11 +2,13 @@ import { describe, expect, test } from 'bun:test'
 import path from 'node:path'
 import { readSources } from '../../support/sources'
 import { EXCEPTIONS } from '../../support/tenant-exceptions'
-import { findUnbound } from '../../support/tenant-lint'
+import { findOpenSlices, findUnbound } from '../../support/tenant-lint'
 import { TENANT_TABLES } from '../../support/tenant-tables'
 
+const SOURCES = [...readSources(path.join(import.meta.dir, '../../../src'))]
+
 /** The statements that the product leaves out, by file and function. */
-const UNBOUND = [...readSources(path.join(import.meta.dir, '../../../src'))].flatMap(([file, { text }]) =>
+const UNBOUND = SOURCES.flatMap(([file, { text }]) =>
   findUnbound(text, TENANT_TABLES).map((one) => ({ place: `${file} ${one.within}`, file, ...one })),
 )
 
@@ -22,6 +24,29 @@ describe('every statement names the organization of each table by a parameter:',
 
   test.each(PLACES)('the exception %s is one', (exception) => {
     expect(UNBOUND.filter(({ place }) => covers(exception, place))).not.toBeEmpty()
+  })
+})
+
+/** An UPDATE of a distributed table with one ends a server with Citus 13 by a segmentation fault. */
+describe('an array slice has a beginning and an end:', () => {
+  test('in the product', () => {
+    expect(SOURCES.flatMap(([file, { text }]) => findOpenSlices(text).map((line) => `src/${file}.ts:${line}`))).toEqual(
+      [],
+    )
+  })
+
+  test.each([
+    ['update r set a = a[2:]', true],
+    ['update r set a = a[:2]', true],
+    ['update r set a = a[:]', true],
+    ['update r set a = a[greatest(b[1], ${n}) : ]', true],
+    ['update r set a = (select coalesce(r.a[${n}:], b))', true],
+    ['update r set a = a[2:cardinality(a)]', false],
+    ['update r set a = a[1::integer:${n}::integer]', false],
+    ["update r set a = regexp_replace(a, '[[:space:]]', '')", false],
+  ])('%s', (statement, is_open) => {
+    expect(findOpenSlices(`sql\`${statement}\``)).toEqual(is_open ? [1] : [])
+    expect(findOpenSlices(`tx.unsafe(\`${statement}\`)`)).toEqual(is_open ? [1] : [])
   })
 })
 
