@@ -68,6 +68,6 @@ async function writtenByRules({ sql, organization_id }: Scope, ids: string[]): P
   if (ids.length === 0) return new Set()
   const rows = await sql<{ id: string }[]>`
     select id from messages
-    where organization_id = ${organization_id} and id = any(${ids}::uuid[]) and rule_id is not null`
+    where organization_id = ${organization_id} and id = any(${ids}::uuid[]) and direction is distinct from 'inbound' and auto_reply`
   return new Set(rows.map(({ id }) => id))
 }

@@ -53,7 +53,7 @@ export function readFacts(scope: Scope, ticket_ids: string[]): PromiseLike<Facts
   const answer = (order: Fragment) => sql`(
     select m.id from messages m
     where m.organization_id = ${organization_id} and m.ticket_id = t.id and m.direction = 'outbound'
-      and m.rule_id is null order by ${order} limit 1
+      and not m.auto_reply order by ${order} limit 1
   )`
   return sql<Facts[]>`
     select t.id, t.merged_into_id is not null or t.deleted_at is not null as is_gone, t.status, t.priority,

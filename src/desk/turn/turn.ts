@@ -17,7 +17,6 @@ type NewMessage = {
   is_internal: boolean
   direction: 'inbound' | 'outbound' | null
   auto_reply?: boolean
-  rule_id?: string | null
   attachment_ids?: string[]
 }
 
@@ -51,9 +50,9 @@ export function turnOfNew(first: NewMessage | null | undefined): Turn {
 }
 
 /** The part of a message that its ticket keeps. */
-function partOf({ id, is_internal, direction, auto_reply = false, rule_id, attachment_ids = [] }: NewMessage) {
+function partOf({ id, is_internal, direction, auto_reply = false, attachment_ids = [] }: NewMessage) {
   return {
-    ...{ id, is_internal, is_answer: direction === 'outbound' && !rule_id },
+    ...{ id, is_internal, is_answer: direction === 'outbound' && !auto_reply },
     is_asking: direction === 'inbound' && !auto_reply,
     files: asIds(attachment_ids).length,
   }
@@ -126,7 +125,7 @@ function computed({ sql, organization_id }: Tenant): Record<keyof Turn, Fragment
     waiting_message_id: sql`(
       select m.id from messages m
       where ${ofTicket} and m.direction = 'inbound' and not m.auto_reply
-        and m.id > coalesce((${newest(sql`m.direction = 'outbound' and m.rule_id is null`)}), ${ZERO_ID})
+        and m.id > coalesce((${newest(sql`m.direction = 'outbound' and not m.auto_reply`)}), ${ZERO_ID})
       order by m.id limit 1
     )`,
     message_count: sql`(select count(*)::integer from messages m where ${ofTicket} and not m.is_internal)`,

@@ -60,7 +60,7 @@ export type MailRecipient = {
 export async function readEmail({ sql, organization_id }: Scope, job: OutboxJob): Promise<Email | undefined> {
   const [email] = await sql<Email[]>`
     select t.id as ticket_id, t.code, t.subject, m.body, m.format, m.body_html, m.signature_html, m.quoted_ids,
-      m.email_message_id, m.begins_ticket, m.rule_id is not null as is_automatic, o.name as organization_name, b.id as mailbox_id, b.address, b.name as mailbox_name, b.from_name, m.sender_name,
+      m.email_message_id, m.begins_ticket, m.auto_reply as is_automatic, o.name as organization_name, b.id as mailbox_id, b.address, b.name as mailbox_name, b.from_name, m.sender_name,
       b.active and b.may_use_address as active, b.plus_addressing, b.verp,
       case when b.smtp_host is not null then json_build_object(
         'host', b.smtp_host, 'port', b.smtp_port, 'security', b.smtp_security, 'username', b.smtp_username,

@@ -108,17 +108,21 @@ function byId(rowsAfter: Rows, step = STEP) {
   }
 }
 
+/** A message, with what the API does not show: a list has passed it on, so that no rule answers it elsewhere. */
+type Exported = { id: string; ticket_id: string; from_list: boolean }
+
 async function* messages(scope: Scope): AsyncGenerator<readonly object[]> {
   const { sql, organization_id } = scope
-  const idsAfter: Rows = (_, after, most) => sql<{ id: string; ticket_id: string }[]>`
-    select m.id, m.ticket_id from messages m ${withLiveTicket(scope, sql`m`)}
+  const idsAfter: Rows = (_, after, most) => sql<Exported[]>`
+    select m.id, m.ticket_id, m.from_list from messages m ${withLiveTicket(scope, sql`m`)}
     where m.organization_id = ${organization_id} and m.id > ${after} order by m.id ${most}`
   for await (const rows of byId(idsAfter, LARGE)(scope)) {
     const ids = rows.map(({ id }) => id)
     const [found, quotes] = await together([getMessages(scope, ids), quotesOf(scope, ids)])
-    yield (rows as { id: string; ticket_id: string }[]).map(({ id, ticket_id }) => ({
+    yield (rows as Exported[]).map(({ id, ticket_id, from_list }) => ({
       ticket_id,
       ...withPlaces(found.get(id)!),
+      ...(from_list && { from_list }),
       ...(quotes.has(id) && { quotes: quotes.get(id) }),
     }))
   }

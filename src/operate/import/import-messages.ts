@@ -163,11 +163,15 @@ function draftOf({ id, input }: Placed<ImportedMessage>, ready: Ready, find: Fin
     references = [],
     reply_text,
     mentions = [],
+    sender_verified,
+    from_list,
   } = input
   const sender = senderOf(input)
   const { file_ids: _, quotations: __, ...text } = ready
+  const is_inbound = !is_internal && direction === 'inbound'
   return {
     ...{ id, ...text, is_internal, auto_reply },
+    ...(is_inbound && { sender_verified, from_list }),
     direction: is_internal ? null : direction!,
     channel: input.channel ?? (email_message_id && !is_internal ? 'email' : 'api'),
     sender_name: sender.name,
@@ -267,12 +271,12 @@ async function rewrite(
   draft: DraftWithId,
 ): Promise<void> {
   const { id, body, format, body_html, reply_text = null, is_internal, direction, sender_name, sender_email } = draft
-  const { email_message_id = null, cc = [], mentions = [] } = draft
+  const { email_message_id = null, cc = [], mentions = [], sender_verified = null, from_list = false } = draft
   await sql`
     update messages set body = ${body}, format = ${format}, body_html = ${body_html}, reply_text = ${reply_text},
       is_internal = ${is_internal}, direction = ${direction}, sender_name = ${sender_name},
       sender_email = ${sender_email}, cc = ${cc}::text[], email_message_id = ${email_message_id},
-      mentions = ${JSON.stringify(mentions)}::text::jsonb
+      mentions = ${JSON.stringify(mentions)}::text::jsonb, sender_verified = ${sender_verified}, from_list = ${from_list}
     where organization_id = ${organization_id} and id = ${id}`
   await rebuildSearch({ sql, organization_id, ...scope }, ticket_id)
 }

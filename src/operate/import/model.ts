@@ -131,6 +131,8 @@ export const ImportedMessage = body({
       fault: 'must be a list of at most 20 members',
     }),
   ),
+  sender_verified: optional(nullable(flag())),
+  from_list: optional(flag()),
 })
 export type ImportedMessage = typeof ImportedMessage.static
 

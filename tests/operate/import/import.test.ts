@@ -484,6 +484,41 @@ test('an export that is imported elsewhere and exported again is the same', asyn
   folders.push(first, second)
 })
 
+test('a machine’s answer leaves the customer waiting, and forged mail and a list’s are known as such', async () => {
+  const { admin, id } = await createOrganization()
+  const at = (minute: number) => `2020-02-03T04:0${minute}:00Z`
+  const [from_customer, by_rule] = [
+    { name: 'Ann', email: 'ann@list.example' },
+    { name: 'Help', email: null },
+  ]
+  const message = (external_id: string, minute: number, fields: object) => {
+    return { external_id, ticket_id: 't:1', body: external_id, created_at: at(minute), ...fields }
+  }
+  const folder = folderWith({
+    tickets: [{ external_id: 't:1', subject: 'Fire', contact_id: null, created_at: AT }],
+    messages: [
+      message('m:1', 1, { direction: 'inbound', sender: from_customer, sender_verified: true, from_list: true }),
+      message('m:2', 2, { direction: 'outbound', sender: by_rule, auto_reply: true, sender_verified: true }),
+      message('m:3', 3, { direction: 'inbound', sender: from_customer, sender_verified: false }),
+    ],
+  })
+  expect((await importHere(folder, id, env)).code).toBe(0)
+  const [ticket] = (await admin.get('/tickets')).body.data
+  expect(ticket.waiting_since).toBe(at(1))
+
+  const out = path.join(newFolder(), 'out')
+  folders.push(out)
+  expect(await move(['export', out, '--organization', id], env)).toMatchObject({ code: 0 })
+  const known = readRows(out, 'messages').map(({ body, sender_verified, from_list, auto_reply }) => {
+    return { body, sender_verified, from_list, auto_reply }
+  })
+  expect(known).toEqual([
+    { body: 'm:1', sender_verified: true, from_list: true, auto_reply: false },
+    { body: 'm:2', sender_verified: null, from_list: undefined, auto_reply: true },
+    { body: 'm:3', sender_verified: false, from_list: undefined, auto_reply: false },
+  ])
+})
+
 test('parents come whatever the order of lines, none is below itself, and what is missing is told', async () => {
   const { admin, id } = await createOrganization()
   const ticket = (external_id: string, parent_id?: string, updated_at = AT) => {

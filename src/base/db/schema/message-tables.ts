@@ -40,7 +40,7 @@ export const messages = distributedTable(
     auto_reply: boolean().notNull().default(false),
     /** A mailing list passed it on: rules never answer it. */
     from_list: boolean().notNull().default(false),
-    /** The rule that wrote it: it is not the team's answer, and its email says that a machine wrote it. */
+    /** The rule that wrote it, which counts its answers here. That a machine wrote it, `auto_reply` says. */
     rule_id: uuid(),
     /** Inbound email: true when DMARC proves From, false when From is forged, null when nobody can tell. */
     sender_verified: boolean(),
