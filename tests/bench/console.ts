@@ -200,23 +200,32 @@ async function cpuOfRest(rig: Rig): Promise<Cpu> {
   return cpuOfEach(before, rig.cpu('service'), 1)
 }
 
-/** Gives an open ticket below the others 200 messages: half of them newsletters in HTML. @returns its subject */
+/**
+ * Gives an open ticket below the others 300 messages: half of them newsletters in HTML. Its newest one stays, and so
+ * does its place in the list.
+ * @returns its subject
+ */
 async function addLongTicket({ sql }: Rig, organization_id: string): Promise<string> {
   const subject = 'A long conversation of many months'
   const cell =
     '<td style="padding:8px;color:#333333;background:#fafafa"><p>Some words about an <a href="https://shop.example/1">offer</a></p></td>'
   const newsletter = `<table style="width:600px"><tbody>${`<tr>${cell.repeat(3)}</tr>`.repeat(30)}</tbody></table>`
-  const [ticket] = await sql<{ id: string }[]>`
+  const [ticket] = await sql<{ id: string; last_message_id: string }[]>`
     update tickets set subject = ${subject} where organization_id = ${organization_id} and id = (
       select id from tickets where organization_id = ${organization_id} and status = 'open'
-      order by last_message_id desc, id desc offset ${TICKETS + 1} limit 1)
-    returning id`
-  await sql`delete from messages where organization_id = ${organization_id} and ticket_id = ${ticket!.id}`
+      order by last_message_id desc nulls last, id desc offset ${TICKETS + 1} limit 1)
+    returning id, last_message_id`
+  const { id, last_message_id } = ticket!
   await sql`
-    insert into messages (organization_id, id, ticket_id, is_internal, direction, sender_name, sender_email, body, body_html)
-    select ${organization_id}::uuid, ('01900000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, ${ticket!.id}::uuid,
-      false, case n % 2 when 0 then 'inbound' else 'outbound' end, 'Carla Costa', 'carla@customer.example', 'Some words',
+    delete from messages
+    where organization_id = ${organization_id} and ticket_id = ${id} and id <> ${last_message_id}`
+  await sql`
+    insert into messages (organization_id, id, ticket_id, is_internal, direction, sender_name, sender_email, format,
+      body, body_html)
+    select ${organization_id}::uuid, ('01900000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, ${id}::uuid,
+      false, case n % 2 when 0 then 'inbound' else 'outbound' end, 'Carla Costa', 'carla@customer.example', 'html',
+      'Some words',
       case n % 2 when 0 then ${newsletter} else '<p>Thank you. The parcel is on its way.</p><p>Best wishes</p>' end
-    from generate_series(1, ${LONG}::int) n`
+    from generate_series(1, ${LONG - 1}::int) n`
   return subject
 }
