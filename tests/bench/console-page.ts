@@ -1,45 +1,26 @@
 /** The functions that the measurement of the console runs in the browser: each stands alone there. */
 
-/** Since it was taken last. */
-export type Watched = { longest_task_ms: number; letters_ms: number[] }
-
-/** Notes long tasks, and the time from each key to the frame that shows it. */
-export function watchPage(): void {
-  let now: Watched = { longest_task_ms: 0, letters_ms: [] }
-  let since_ms = 0
-  const take = (entries: PerformanceEntryList) => {
-    for (const { entryType, name, startTime, duration } of entries) {
-      if (startTime < since_ms) continue
-      if (entryType === 'longtask') now.longest_task_ms = Math.max(now.longest_task_ms, duration)
-      else if (name.startsWith('key')) now.letters_ms.push(duration)
-    }
-  }
-  const tasks = new PerformanceObserver((list) => take(list.getEntries()))
-  tasks.observe({ type: 'longtask' })
+/** Notes the time from each key to the frame that shows it: the browser tells of those that take a frame or more. */
+export function watchLetters(): void {
+  let letters_ms = [16]
+  const take = (entries: PerformanceEntryList) =>
+    letters_ms.push(...entries.filter(({ name }) => name.startsWith('key')).map(({ duration }) => duration))
   const events = new PerformanceObserver((list) => take(list.getEntries()))
   events.observe({ type: 'event', durationThreshold: 16 } as PerformanceObserverInit)
   Object.assign(globalThis, {
-    watchFromNow() {
-      since_ms = performance.now()
-      now = { longest_task_ms: 0, letters_ms: [] }
-    },
-    takeWatched() {
-      take([...tasks.takeRecords(), ...events.takeRecords()])
-      const taken = now
-      now = { longest_task_ms: 0, letters_ms: [] }
-      return taken
+    /** @returns the longest one since this was asked for */
+    takeLongest() {
+      take(events.takeRecords())
+      const longest = Math.max(...letters_ms)
+      letters_ms = [16]
+      return longest
     },
   })
 }
 
-/** The longest time of a letter: the browser tells of those that took a frame or more. */
-export function lettersOf({ letters_ms }: Watched): number {
-  return Math.max(16, ...letters_ms)
-}
-
 /**
  * Clicks a link, and waits for the frame that shows what it leads to: the rows of another list, or the head of a ticket
- * and each of its messages that is in sight. Tasks before that are not counted as long.
+ * and each of its messages that is in sight. A trace has the marks `clicked` and `seen`.
  * @param what `list` or `ticket`
  * @returns milliseconds
  */
@@ -69,13 +50,14 @@ export async function clickAndSee(link: Element, what: string): Promise<number> 
   }
   const isSeen = what === 'list' ? isListSeen : isTicketSeen
   const begun_ms = performance.now()
+  performance.mark('clicked')
   ;(link as HTMLElement).click()
   do {
     await drawn()
     if (performance.now() - begun_ms > 20_000) throw new Error(`the ${what} of ${link.textContent} is not seen`)
   } while (!isSeen())
   const passed_ms = performance.now() - begun_ms
-  ;(globalThis as unknown as { watchFromNow(): void }).watchFromNow()
+  performance.mark('seen')
   await new Promise((resolve) => setTimeout(resolve, 200))
   return passed_ms
 }
