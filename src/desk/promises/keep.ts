@@ -2,7 +2,7 @@
  * Keeps promises, the columns of tickets that show them, and the row of the outbox that tells of them in time. Whoever
  * changes what they follow from has locked the ticket, and keeps them in the same transaction.
  */
-import { newId, toInstant } from '../../base/db/columns'
+import { newId } from '../../base/db/columns'
 import { hasFewRows } from '../../base/db/few-rows'
 import { insertRows } from '../../base/db/insert-rows'
 import { sharedTime } from '../../base/db/shared-time'
@@ -12,6 +12,7 @@ import type { Sla } from './model'
 import { findPolicies, type Policy, policyOf } from './policies'
 import { type Facts, historyOf, msOf, readFacts, type Stored } from './promise-facts'
 import { type History, isBreached, outcomeOf, promisesOf, type Standing, shownOf } from './promises-of'
+import { presentSla } from './shown-sla'
 
 /** A ticket whose promises were computed anew. */
 type Kept = {
@@ -132,14 +133,8 @@ function computedOf(facts: Facts, policies: Policy[], now_ms: number, told: 'now
     soon_ms: shown?.soon_ms ?? null,
   }
   const is_moved = told === 'now' ? next_ms !== null : before_ms !== next_ms
-  const sla: Sla = found
-    ? {
-        policy: { id: found.policy.id, name: found.policy.name },
-        metric: columns.metric,
-        due_at: columns.due_ms === null ? null : toInstant(new Date(columns.due_ms).toISOString()),
-        breached: columns.due_ms !== null && columns.due_ms <= now_ms,
-      }
-    : null
+  const times = [timeFrom(columns.due_ms), timeFrom(columns.soon_ms)] as const
+  const sla = presentSla(found ? [found.policy.id, found.policy.name, columns.metric, ...times] : null, now_ms)
   return { facts, promises, columns, sla, soon, breached, next_ms, is_moved }
 }
 

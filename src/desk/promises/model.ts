@@ -9,6 +9,7 @@ export const Sla = orNull(
     policy: Type.Object({ id: Uuid, name: Type.String() }, { description: 'The first policy that fits' }),
     metric: orNull(oneOf(PROMISE_METRICS), { description: 'The promise; null: none runs' }),
     due_at: orNull(Instant, { description: 'When it is due' }),
+    soon_at: orNull(Instant, { description: 'When its last fifth begins: it is due soon from then on' }),
     breached: Type.Boolean({ description: 'Whether that has passed' }),
   }),
   {

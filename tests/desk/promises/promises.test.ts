@@ -78,6 +78,7 @@ test('a first reply is promised from the creation, the next from the first messa
     policy: ticket.sla.policy,
     metric: null,
     due_at: null,
+    soon_at: null,
     breached: false,
   })
   await carla.post(`/my/tickets/${ticket.id}/messages`, { body: 'And now?' })
@@ -130,6 +131,23 @@ test('the first policy that fits counts, at the creation and when what it names 
   expect(await name()).toBe('Company')
   await agent.delete(`/companies/${company.id}`)
   expect(await name()).toBe('Rest')
+})
+
+test('the last fifth of a promise is counted in minutes of its schedule', async () => {
+  const desk = await deskWith({ first_reply_minutes: 100, resolve_minutes: 60 })
+  const { admin, agent, policy } = desk
+  const { id, sla } = await createTicket(agent)
+  const lengthOf = ({ due_at, soon_at }: { due_at: string; soon_at: string }) =>
+    Math.round((Date.parse(due_at) - Date.parse(soon_at)) / MINUTE_MS)
+  expect(lengthOf(sla)).toBe(12)
+  expect((await agent.get('/tickets')).body.data[0].sla).toEqual(sla)
+  const later = new Date(Date.now() + 3 * 24 * 60 * MINUTE_MS)
+  const day = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'][later.getUTCDay()]!
+  const schedule = await createSchedule(admin, { hours: { [day]: [['08:00', '12:00']] } })
+  await admin.patch(`/sla-policies/${policy.id}`, { schedule_id: schedule.id })
+  await reviewed(desk)
+  expect(lengthOf(await show(desk, id))).toBe(12)
+  expect((await agent.get('/tickets')).body.data[0].sla).toEqual(await show(desk, id))
 })
 
 test('a changed policy or schedule computes open tickets anew, from the begin of the promise', async () => {

@@ -5,17 +5,13 @@ import { Mark } from '../ui/marks'
 import { Time, useClock } from '../ui/measures'
 import { t } from '../words/catalogue'
 
-type Shown = Pick<Ticket, 'sla' | 'created_at' | 'waiting_since'>
-
-/** The share of a promise that counts as soon: its last fifth, as the clock runs. */
-const LAST = 0.2
+type Shown = Pick<Ticket, 'sla'>
 
 /** Tells how near the end of a promise is. */
-function nearness({ sla, created_at, waiting_since }: Shown, now_ms = Date.now()): 'later' | 'soon' | 'breached' {
-  const due_ms = Date.parse(sla?.due_at ?? '')
-  if (sla?.breached || due_ms <= now_ms) return 'breached'
-  const began_ms = Date.parse((sla?.metric === 'next_reply' && waiting_since) || created_at)
-  return due_ms - now_ms <= (due_ms - began_ms) * LAST ? 'soon' : 'later'
+function nearness({ sla }: Shown, now_ms = Date.now()): 'later' | 'soon' | 'breached' {
+  const isPast = (moment: string | null = null) => moment !== null && Date.parse(moment) <= now_ms
+  if (sla?.breached || isPast(sla?.due_at)) return 'breached'
+  return isPast(sla?.soon_at) ? 'soon' : 'later'
 }
 
 /** A sign with the time that is left, or that has passed. Nothing without a promise that runs. */
