@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core'
 
 export type Tasks = {
-  /** What the page took from each click to the frame that shows what it leads to. */
+  /** Time that the page took from each click to the frame that shows what it leads to. */
   opening_ms: number[]
   /** The longest task after the last of these frames; without a click of all. */
   longest_after_ms: number

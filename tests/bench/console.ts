@@ -1,7 +1,8 @@
 /**
  * The console in Chromium: how long the list and a ticket take from a click to the frame that shows them, how long a
  * typed letter takes, what the first visit loads, if a ticket with 300 messages stalls, and what open pages cost the
- * service. Beside what a busy machine makes longer stands the processor time of the page. Settings: BENCH_PAGES (50), BENCH_REST_MS (60000) of open pages.
+ * service. Beside what a busy machine makes longer stands the processor time of the page. Settings: BENCH_PAGES (50),
+ * BENCH_REST_MS (60000) of open pages.
  */
 import type { Page } from 'playwright-core'
 import { enter, startBrowser, whyNoConsole } from '../support/console'
