@@ -97,3 +97,15 @@ test('every refusal has words for a person, in both languages', () => {
     'This was sent before, in another form',
   )
 })
+
+test('a thing has one German name, in the settings, in the log and in refusals', () => {
+  const wrong = Object.entries({ sla_policy: 'policy', schedule: 'schedule', team: 'team', rule: 'rule' }).flatMap(
+    ([logged, name]) => {
+      const [thing] = german[`${name}.add` as 'team.add'].split(' ')
+      const refusals = ['NOT_FOUND', 'NAME_EXISTS'].map((end) => `${logged.toUpperCase()}_${end}` as 'TEAM_NOT_FOUND')
+      const log = german[`audit.${logged}.created` as 'audit.team.created']
+      return [log, ...refusals.map((code) => refusalsGerman.codes[code] ?? '')].filter((text) => !text.includes(thing!))
+    },
+  )
+  expect(wrong).toEqual([])
+})

@@ -209,7 +209,7 @@ export const settingsGerman: Translated<typeof settingsEnglish> = {
   'settings.not_yours': 'Das sehen nur Admins.',
   'settings.organization': 'Organisation',
   'settings.outbound': 'Ausgehende E-Mails',
-  'rule.add': 'Regel hinzufügen',
+  'rule.add': 'Regel anlegen',
   'rule.choose_macro': 'Makro auswählen',
   'rule.delete_means': 'Sie wird nicht mehr angewandt. Was sie getan hat, bleibt.',
   'rule.failures': { one: 'Sie ist bei 1 Ticket gescheitert.', other: 'Sie ist bei {count} Tickets gescheitert.' },
