@@ -17,7 +17,7 @@ import { t } from '../words/catalogue'
 import { FILTERED } from './after-event'
 import { SORTS, useOrder } from './list-order'
 import { countOf } from './list-views'
-import { neighbours } from './neighbours'
+import { keepNeighbours, placeBeside } from './neighbours'
 import { lookUp } from './saved-filters'
 import { SearchField } from './search-field'
 import { type Asked, readSearch } from './search-words'
@@ -36,7 +36,7 @@ export function TicketList(view: View) {
   const rows = filter && list.rows
   const selection = useSelection(rows ?? [])
   useEffect(() => {
-    neighbours.value = rows ?? []
+    keepNeighbours(rows ?? [])
     shownTotal.value = rows && list.meta
   }, [rows, list.meta])
   useListActs(view, selection)
@@ -113,8 +113,7 @@ function focusedOr(open: string | undefined): string | undefined {
 /** Moves the focus among the tickets of the list. */
 function focusBeside(id: string | undefined, step: 1 | 0 | -1): void {
   const links = [...document.querySelectorAll<HTMLAnchorElement>('.list .row a')]
-  const from = links.findIndex((link) => id && link.hash.includes(id))
-  links[Math.min(Math.max(from + step, 0), links.length - 1)]?.focus()
+  links[Math.min(Math.max(placeBeside(id, step), 0), links.length - 1)]?.focus()
 }
 
 function counted(meta: TicketListMeta): string {
