@@ -110,7 +110,7 @@ function OneOption({ id, option, is_selected, heads, onChoose }: OneProps) {
   return (
     <>
       {heads && group && (
-        <div class="group" role="presentation">
+        <div class="group-name" role="presentation">
           {group}
         </div>
       )}

@@ -55,10 +55,11 @@ export function Popover({ label, value, button, kind = 'bare', children, act, di
         popover="auto"
         role="dialog"
         aria-label={label}
-        onBeforeToggle={(event) => setOpen(event.newState === 'open')}
-        // A click shows it after that.
+        onBeforeToggle={(event) => event.newState === 'open' && setOpen(true)}
+        // A click shows it after that. The browser gives the focus back only while what has it is still there.
         onToggle={(event) => {
           if (event.newState === 'open') place(opener.current!, layer.current!)
+          else setOpen(false)
         }}
       >
         {is_open && children(close)}
