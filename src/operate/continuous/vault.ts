@@ -9,7 +9,7 @@ import { Decrypter, Encrypter, generateX25519Identity, identityToRecipient } fro
 import { isNothingThere } from '../../desk/attachments/store-faults'
 import { BackupError } from '../backup/backup-error'
 import { type Accepted, type Content, DamagedBackupError, seal, unseal } from './sealed'
-import type { Target } from './target'
+import { isThere, type Target } from './target'
 
 /** Holds the key of the other objects. */
 export const KEY = 'key.age'
@@ -20,6 +20,12 @@ export const HEAD = 'head'
 
 /** 2^16 rounds of scrypt take 64 MiB; age's own default takes 256 MiB, half of a small machine. */
 const SCRYPT_WORK = 16
+
+/** Bytes of a key at most: its form has some 300. */
+const KEY_MOST = 4096
+
+/** Bytes of an object that is read whole, at most: a manifest has some hundred for each base copy. */
+const WHOLE_MOST = 64 * 1024 * 1024
 
 /** Bytes that are encrypted at once: about 2 ms. */
 const STEP_BYTES = 256 * 1024
@@ -54,13 +60,13 @@ export async function openVault(
   if_empty: 'begin' | 'leave',
   accepted: Accepted = 'proven',
 ): Promise<Vault> {
-  const key = await readIfThere(target, KEY)
+  const key = await readKey(target)
   if (key) {
     if (!passphrase) throw new PassphraseError(`the backup in ${target.place} is encrypted: set BACKUP_PASSPHRASE`)
     return encrypted(target, await openKey(key, passphrase, target.place))
   }
   if (!passphrase) return plain(target, accepted)
-  if (await readIfThere(target, MANIFEST)) {
+  if (await isThere(target, MANIFEST)) {
     throw new PassphraseError(
       `the backup in ${target.place} is not encrypted, and BACKUP_PASSPHRASE is set: name another place, or set none`,
     )
@@ -73,13 +79,13 @@ export async function openVault(
   encrypter.setPassphrase(passphrase)
   await target.putNew(KEY, await encrypter.encrypt(`${identity}\n`))
   // When two services begin at once the key of one stands, and both use it.
-  return encrypted(target, await openKey(await target.read(KEY), passphrase, target.place))
+  return encrypted(target, await openKey((await readKey(target))!, passphrase, target.place))
 }
 
-/** @returns undefined when there is no such object */
-async function readIfThere(target: Target, name: string): Promise<Uint8Array | undefined> {
+/** @returns undefined when there is none @throws DamagedBackupError for what is too large to be one */
+async function readKey(target: Target): Promise<Uint8Array | undefined> {
   try {
-    return await target.read(name)
+    return await wholeOf(KEY, await target.open(KEY), KEY_MOST)
   } catch (error) {
     if (isNothingThere(error)) return undefined
     throw error
@@ -95,13 +101,25 @@ export async function* readNamed(vault: Vault, name: string, accepted?: Accepted
   }
 }
 
-/** Reads a whole object. */
+/** Reads a whole object. @throws as `read` does, DamagedBackupError also when it is larger than any that is whole */
 export async function contentOf(vault: Vault, name: string, accepted?: Accepted): Promise<Buffer> {
-  return bytesOf(vault.read(name, accepted))
+  return wholeOf(name, vault.read(name, accepted), WHOLE_MOST)
 }
 
 async function bytesOf(blocks: AsyncIterable<Uint8Array>): Promise<Buffer> {
   return Buffer.concat(await Array.fromAsync(blocks))
+}
+
+/** Reads no more than an object may have: who can write to the target may have made one without end. */
+async function wholeOf(name: string, blocks: AsyncIterable<Uint8Array>, most: number): Promise<Buffer> {
+  const read: Uint8Array[] = []
+  let size = 0
+  for await (const block of blocks) {
+    size += block.length
+    if (size > most) throw new DamagedBackupError(`the backup is damaged: ${name} has more than ${most} bytes`)
+    read.push(block)
+  }
+  return Buffer.concat(read, size)
 }
 
 async function openKey(key: Uint8Array, passphrase: string, place: string): Promise<string> {

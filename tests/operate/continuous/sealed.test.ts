@@ -6,9 +6,11 @@ import os from 'node:os'
 import path from 'node:path'
 import S3rver from 's3rver'
 import { useSecrets } from '../../../src/base/secrets'
+import { readManifest } from '../../../src/operate/continuous/chain-manifest'
 import { DamagedBackupError, seal } from '../../../src/operate/continuous/sealed'
 import { isThere, openTarget, type Target } from '../../../src/operate/continuous/target'
-import { contentOf, openVault, PassphraseError, type Vault } from '../../../src/operate/continuous/vault'
+import { contentOf, KEY, MANIFEST, openVault, PassphraseError, type Vault } from '../../../src/operate/continuous/vault'
+import { forgeObject } from '../../support/continuous'
 import { withSettings } from '../../support/settings'
 
 const PASSPHRASE = 'correct horse battery staple'
@@ -105,6 +107,19 @@ describe.each(WAYS)('an object that is %s', (way, passphrase) => {
     fs.copyFileSync(path.join(folder, 'files/other'), path.join(folder, 'files/swapped'))
     await expect(contentOf(vault, 'files/swapped')).rejects.toThrow(DamagedBackupError)
   })
+})
+
+test('a key or manifest without end, which nobody proves, is not read whole', async () => {
+  const place = freshFolder()
+  fs.writeFileSync(path.join(place, KEY), '')
+  fs.truncateSync(path.join(place, KEY), 2 ** 40)
+  for (const passphrase of [undefined, PASSPHRASE]) {
+    await expect(openVault(openTarget(place), passphrase, 'begin')).rejects.toThrow('key.age has more than 4096 bytes')
+  }
+  fs.rmSync(path.join(place, KEY))
+  forgeObject(place, MANIFEST, Buffer.alloc(65 * 1024 * 1024))
+  const vault = await openVault(openTarget(place), undefined, 'begin')
+  await expect(readManifest(vault, 'any')).rejects.toThrow('manifest has more than 67108864 bytes')
 })
 
 /** Reads an object from another file, as if somebody had put that in its place. */
