@@ -7,7 +7,10 @@ type Named = { key: string | null; name: string | { id: string; name: string } |
 
 const TABLES = { team: 'teams', mailbox: 'mailboxes', label: 'labels', company: 'companies' } as const
 
-/** Reads the names of groups by their keys, sorted by name; what has none comes last. Priorities are by rank. */
+/**
+ * Reads the names of groups by their keys, sorted by name. Priorities are by rank. The group of none comes last, if there
+ * is a key of none or one without a row, such as the sender of a reply who was never a member.
+ */
 export async function readNames(
   scope: Scope,
   group_by: keyof typeof TABLES | Extract<Group, 'user' | 'priority'>,
@@ -28,5 +31,5 @@ export async function readNames(
           where organization_id = ${organization_id} and id = any(${ids}::uuid[])
           order by 2, id`
   const named: Named[] = rows.map((name) => ({ key: name.id, name }))
-  return keys.includes(null) ? [...named, { key: null, name: null }] : named
+  return named.length < keys.length ? [...named, { key: null, name: null }] : named
 }

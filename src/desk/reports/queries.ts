@@ -78,16 +78,19 @@ async function rowsOfGroups(
   counted: Counted[],
   { counts, group_by }: Pick<Whole, 'counts'> & { group_by: GroupOfTickets },
 ): Promise<ReportRow[]> {
+  const named = await readNames(scope, group_by, [...new Set(counted.map(({ key }) => key))])
+  const known = new Set(named.map(({ key }) => key))
   const groups = new Map<string | null, Figures>()
   for (const one of counted) {
-    const row = groups.get(one.key) ?? emptyRow()
-    groups.set(one.key, row)
+    // A sender who is no member any more has no name.
+    const key = known.has(one.key) ? one.key : null
+    const row = groups.get(key) ?? emptyRow()
+    groups.set(key, row)
     add(row, one)
   }
   if (counts === 'earlier') {
     for (const row of groups.values()) row.backlog += row.created + row.reopened - row.resolved
   }
-  const named = await readNames(scope, group_by, [...groups.keys()])
   return named.flatMap(({ key, name }) => {
     const figures = groups.get(key) ?? emptyRow()
     return isEmpty(figures) && group_by !== 'priority' ? [] : [{ [group_by]: name, ...rowOf(figures) }]

@@ -1,11 +1,11 @@
 /** `GET /reports/tickets`: the figures against a plain computation over a history, and who may ask for what. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { ZERO_ID } from '../../../src/base/db/columns'
+import { newId, ZERO_ID } from '../../../src/base/db/columns'
 import { minutesBetween } from '../../../src/base/shapes/business-time'
 import { csvHeader } from '../../../src/base/shapes/csv-text'
 import type { ReportRow } from '../../../src/desk/reports/model'
 import { clientWithKey, createOrganization, expectError, type Organization, startApi, stopApi } from '../../support/api'
-import { createPolicy, createSchedule } from '../../support/factories'
+import { createMessage, createPolicy, createSchedule, createTicket } from '../../support/factories'
 import { createGroups, createHistory, figuresOf, type Past, plainReport } from '../../support/history'
 import { useTool } from '../../support/mcp'
 
@@ -64,6 +64,30 @@ test.each(GROUPS)('the backlog by %s is the same, from whichever side it is coun
   await sql`insert into ticket_fact_fills ${sql({ organization_id, before_id: ZERO_ID })}`
   expect(await read()).toEqual(first)
   await sql`delete from ticket_fact_fills where organization_id = ${organization_id}`
+})
+
+test('replies of a removed member keep their name, those of somebody who was none are of nobody', async () => {
+  const other = await createOrganization()
+  const ticket = await createTicket(other.admin)
+  for (const client of [other.agent, other.agent, other.admin]) {
+    await createMessage(client, ticket.id, { send_email: false })
+  }
+  const read = async () => {
+    const day = new Date().toISOString().slice(0, 10)
+    const rows = await report(`from=${day}&to=${day}&group_by=user`, other.admin)
+    return rows.map(({ user, created, replies }) => ({ id: user?.id ?? null, created, replies }))
+  }
+  const own = { id: other.admin.user_id, created: 0, replies: 1 }
+  const sender = { id: other.agent.user_id, created: 0, replies: 2 }
+  const byId = async () => (await read()).toSorted((a, b) => String(a.id).localeCompare(String(b.id)))
+  const named = [own, sender, { id: null, created: 1, replies: 0 }]
+  expect((await other.admin.delete(`/users/${other.agent.user_id}`)).status).toBe(204)
+  expect(await byId()).toEqual(named)
+  const { sql, organization_id } = other.scope
+  await sql`
+    update ticket_facts set user_id = ${newId()}
+    where organization_id = ${organization_id} and user_id = ${other.agent.user_id}`
+  expect(await byId()).toEqual([own, { id: null, created: 1, replies: 2 }])
 })
 
 test('minutes are those of the schedule of the policy that a ticket has now', async () => {
