@@ -8,8 +8,8 @@ type Named = { key: string | null; name: string | { id: string; name: string } |
 const TABLES = { team: 'teams', mailbox: 'mailboxes', label: 'labels', company: 'companies' } as const
 
 /**
- * Reads the names of groups by their keys, sorted by name. Priorities are by rank. The group of none comes last, if there
- * is a key of none or one without a row, such as the sender of a reply who was never a member.
+ * Reads the names of groups by their keys, sorted by name. Priorities are by rank. The group of none comes last, if
+ * there is a key of none or one without a row, such as the sender of a reply who was never a member.
  */
 export async function readNames(
   scope: Scope,

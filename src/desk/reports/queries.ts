@@ -144,7 +144,7 @@ function readBySpan(scope: Scope, spans: Span[], whole: Whole): Promise<Counted[
       ) f
     )
     select 'counted' as part, place::text as key, kind, n, ${percentiles(sql)} as seconds from counted
-    ${standing(scope, whole, { key: sql`null`, facts, labelled: sql`` })}`
+    ${standing(scope, whole, { key: sql`null`, facts, open: countsOfOpen(scope) })}`
 }
 
 function readByGroup(scope: Scope, whole: Whole, group_by: GroupOfTickets) {
@@ -154,38 +154,51 @@ function readByGroup(scope: Scope, whole: Whole, group_by: GroupOfTickets) {
   const key = KEYS[group_by](sql)
   const labels = group_by === 'label' ? sql`cross join lateral unnest(${labelsOf(sql)}) as l (label_id)` : sql``
   const facts = sql`from ticket_facts t ${labels} where t.organization_id = ${organization_id} and not t.hidden`
-  const labelled =
-    group_by === 'label'
-      ? sql`left join ticket_labels l on l.organization_id = ${organization_id} and l.ticket_id = t.id`
-      : sql``
-  const of_sender = sql`
-    union all
-    select 'sent', t.user_id::text, null, count(*), null ${facts} and t.at >= ${begins} and t.at < ${ends}
-      and t.kind = 'replied'
-    group by t.user_id`
-  return sql<Counted[]>`
-    with ${hours} counted as materialized (
+  const is_kept = group_by === 'user' || group_by === 'priority'
+  const counted = sql`
+    counted as materialized (
       select ${key} as key, t.kind, count(*) as n, array_agg(${seconds}) filter (where t.seconds is not null) as seconds
       from ticket_facts t ${joins} ${labels} where t.organization_id = ${organization_id} and not t.hidden
         and t.at >= ${begins} and t.at < ${ends}
       group by 1, 2
-    )
-    select 'counted' as part, key::text, kind,
-      ${group_by === 'user' ? sql`case kind when 'replied' then 0 else n end` : sql`n`} as n,
-      ${percentiles(sql)} as seconds
-    from counted
-    ${group_by === 'user' ? of_sender : sql``}
-    ${standing(scope, whole, { key, facts, labelled })}`
+    )`
+  return sql<Counted[]>`
+    with ${hours} ${group_by === 'user' ? countByUser(scope, whole) : counted}
+    select 'counted' as part, key::text, kind, n, ${percentiles(sql)} as seconds from counted
+    ${
+      group_by === 'user'
+        ? sql`
+          union all
+          select 'sent', user_id::text, null, sum(n), null from told where kind = 'replied' group by user_id`
+        : sql``
+    }
+    ${standing(scope, whole, { key, facts, open: is_kept ? countsOfOpen(scope) : openTickets(scope, group_by) })}`
 }
 
-type Source = { key: Fragment; facts: Fragment; labelled: Fragment }
+/**
+ * SQL for the tables `told` and `counted`: the facts of each assignee, without the number of replies. Those are counted
+ * in `told` by their sender too, so that all of it is read once.
+ */
+function countByUser({ sql, organization_id }: Scope, { begins, ends, worked }: Whole): Fragment {
+  return sql`
+    told as materialized (
+      select t.assignee_id as key, t.kind, t.user_id, count(*) as n,
+        array_agg(${worked.seconds}) filter (where t.seconds is not null) as seconds
+      from ticket_facts t ${worked.joins} where t.organization_id = ${organization_id} and not t.hidden
+        and t.at >= ${begins} and t.at < ${ends}
+      group by 1, 2, 3
+    ), counted as materialized (
+      select key, kind, n, seconds from told where kind <> 'replied'
+      union all
+      select key, kind, 0, array_agg(s) from told cross join lateral unnest(seconds) as s where kind = 'replied'
+      group by 1, 2
+    )`
+}
+
+type Source = { key: Fragment; facts: Fragment; open: Fragment }
 
 /** SQL for the parts that tell how many tickets are open, on one side of a report. */
-function standing(
-  { sql, organization_id }: Scope,
-  { begins, ends, counts }: Whole,
-  { key, facts, labelled }: Source,
-): Fragment {
+function standing({ sql }: Scope, { begins, ends, counts }: Whole, { key, facts, open }: Source): Fragment {
   const aside = counts === 'earlier' ? sql`t.at < ${begins}` : sql`t.at >= ${ends}`
   const changes = sql`
     union all
@@ -196,10 +209,25 @@ function standing(
   return sql`
     ${changes}
     union all
-    select 'open', (${key})::text, null, count(*), null
-    from tickets t ${labelled}
-    where t.organization_id = ${organization_id} and t.status in ('open', 'pending') and t.deleted_at is null
-    group by 2`
+    select 'open', (${key})::text, null, sum(t.n), null ${open} group by 2`
+}
+
+/** SQL for rows whose `n` are the open tickets: few rows, kept by triggers, which know assignee and priority alone. */
+function countsOfOpen({ sql, organization_id }: Scope): Fragment {
+  return sql`
+    from (
+      select assignee_id, priority, status, n from ticket_counts where organization_id = ${organization_id}
+      union all
+      select assignee_id, priority, status, n from ticket_count_changes where organization_id = ${organization_id}
+    ) t where t.status in ('open', 'pending')`
+}
+
+/** SQL for the same, one row for each ticket and label. */
+function openTickets({ sql, organization_id }: Scope, group_by: GroupOfTickets): Fragment {
+  const labelled = sql`left join ticket_labels l on l.organization_id = ${organization_id} and l.ticket_id = t.id`
+  return sql`
+    from (select *, 1 as n from tickets where organization_id = ${organization_id} and deleted_at is null) t
+    ${group_by === 'label' ? labelled : sql``} where t.status in ('open', 'pending')`
 }
 
 /** A ticket without a label is in the group of none. */
