@@ -627,7 +627,9 @@ async function until<T>(look: () => T | Promise<T>): Promise<T> {
 
 async function startServer() {
   const script = path.join(import.meta.dir, '../../support/api-server.ts')
-  const child = Bun.spawn([process.execPath, script], { stdin: 'pipe', stdout: 'pipe', stderr: 'inherit' })
+  // Garbage is collected as in the service, not as in tests.
+  const env = { ...process.env, BUN_JSC_forceRAMSize: String(512 * 1024 * 1024) }
+  const child = Bun.spawn([process.execPath, script], { env, stdin: 'pipe', stdout: 'pipe', stderr: 'inherit' })
   const { value } = await child.stdout.getReader().read()
   const { port, token } = JSON.parse(Buffer.from(value!).toString())
   const base = `http://127.0.0.1:${port}/api/v1/attachments`
