@@ -48,7 +48,7 @@ const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
   [
     'transactions without a scope',
     /^base\/db\/transact$/,
-    /^base\/(scope|db\/all-organizations)$|^delivery\/(outbox\/settle|events\/follow)$|^people\/(auth|organizations|second-factor)\/commands$|^people\/auth\/(account-audit|forget-accounts|password-reset|refused-sign-ins|second-step)$|^desk\/attachments\/removals$|^people\/organizations\/first$|^mail\/inbound\/accept$|^operate\/backup\/export-organization$/,
+    /^base\/(scope|db\/sweep)$|^delivery\/events\/follow$|^people\/(auth|organizations|second-factor)\/commands$|^people\/auth\/(account-audit|forget-accounts|password-reset|refused-sign-ins|second-step)$|^desk\/attachments\/removals$|^people\/organizations\/first$|^mail\/inbound\/accept$|^operate\/backup\/export-organization$/,
   ],
   [
     'the database server',

@@ -5,18 +5,17 @@
  * whole while one of them is away. Then each node is asked apart for the organizations whose rows it has, and those of
  * the node that is away wait for its return. What is found is worked on by statements that name one organization.
  */
-import { inBatches } from '../flow/batches'
 import { turns } from '../flow/turns'
 import { log, safeError } from '../log'
 import { machinesAway, requireMachine } from './cluster/away'
-import { type Connection, type Fragment, type Sql, transact } from './transact'
+import type { Fragment, Sql } from './transact'
 import { isNodeAway } from './violations'
 
 /** SQL that restricts a read to the organizations of a node: ` and organization_id = any(…)`, or nothing. */
 export type Among = (column?: Fragment) => Fragment
 
 /** Reads which organizations have work. */
-export type Find = (among: Among) => PromiseLike<readonly { organization_id: string }[]>
+type Find = (among: Among) => PromiseLike<readonly { organization_id: string }[]>
 
 /** A node of the cluster, and the organizations whose rows it has. */
 type Node = { name: string; organization_ids: string[] }
@@ -27,8 +26,6 @@ const ASK_AGAIN_MS = 5000
 const NODES_MS = 30_000
 /** Distance of the warnings while a node is away. */
 const REMINDER_MS = 60_000
-/** Rows that a read of `Find` looks at: work beyond them is found once theirs is done. */
-const LOOK = 10_000
 /** Organizations that one job works on at the same time. */
 const AT_ONCE = 4
 
@@ -156,49 +153,6 @@ export async function workOff(
     total += done
     if (done === 0) return total
   }
-}
-
-/**
- * Finds organizations with rows of a table that fulfil a condition, among so many of these rows: the others are found
- * once work has taken these.
- * @param condition of a row `t`; `own` says of another table, by its alias, that its rows are of the same organization
- * @param order the column in whose order an index has such rows
- */
-export function withRows(
-  sql: Sql,
-  table: string,
-  condition: (own: (alias: string) => Fragment) => Fragment,
-  order?: string,
-): Find {
-  return (among) => {
-    const column = (alias: string) => sql(`${alias}.organization_id`)
-    const own = (alias: string) => sql`${column(alias)} = t.organization_id ${among(sql`${column(alias)}`)}`
-    return sql`
-      select distinct organization_id from (
-        select t.organization_id from ${sql(table)} t where (${condition(own)}) ${among(sql`t.organization_id`)}
-        ${order ? sql`order by ${sql(`t.${order}`)}` : sql``} limit ${LOOK}
-      ) as found`
-  }
-}
-
-/** A transaction, and the organization that its statements name. */
-export type InOrganization = Connection & { organization_id: string }
-
-/**
- * As `workOff`, in each organization by transactions that stay short.
- * @param size rows of a full batch: the limit of the statement in `work`
- * @param pause_ms after each full batch, so that much work does not keep others from the disk
- * @param work does a batch, and returns how many rows it found
- */
-export function workOffInBatches(
-  connection: Connection,
-  find: Find,
-  { size, pause_ms }: { size: number; pause_ms?: number },
-  work: (batch: InOrganization) => Promise<number>,
-): Promise<number> {
-  return workOff(connection.sql, find, (organization_id) =>
-    inBatches(size, () => transact(connection, (inner) => work({ ...inner, organization_id })), pause_ms),
-  )
 }
 
 /** Warns that a node is away: once in a while, because work meets it every second. */

@@ -1,5 +1,5 @@
 /** Removes old events from the feed, by a timer, and ends cursors after a restore. */
-import { type InOrganization, withRows, workOffInBatches } from '../../base/db/all-organizations'
+import { type InOrganization, sweep } from '../../base/db/sweep'
 import type { Connection, Fragment } from '../../base/db/transact'
 
 /** Events of one transaction, and more when they were committed together. */
@@ -12,10 +12,9 @@ const PAUSE_MS = 50
  * with a whole commit.
  */
 export async function removeOldEvents(connection: Connection, days: number): Promise<void> {
-  const { sql } = connection
-  const is_old = sql`happened_at < now() - ${days} * interval '1 day'`
-  const find = withRows(sql, 'event_places', () => is_old, 'happened_at')
-  await workOffInBatches(connection, find, { size: BATCH, pause_ms: PAUSE_MS }, (batch) => removeBatch(batch, is_old))
+  const is_old = connection.sql`happened_at < now() - ${days} * interval '1 day'`
+  const old = { table: 'event_places', is_old, order: 'happened_at', size: BATCH, pause_ms: PAUSE_MS }
+  await sweep(connection, old, (batch) => removeBatch(batch, is_old))
 }
 
 async function removeBatch({ sql, organization_id }: InOrganization, is_old: Fragment): Promise<number> {

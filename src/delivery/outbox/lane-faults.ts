@@ -6,7 +6,7 @@
  * fault.
  */
 import { config } from '../../base/config'
-import { type Find, workOff, workOnRows } from '../../base/db/all-organizations'
+import { type Own, sweep, visit } from '../../base/db/sweep'
 import type { Connection, Sql } from '../../base/db/transact'
 import { afterCommit, type Scope } from '../../base/scope'
 import type { OutboxJob } from './job'
@@ -101,17 +101,13 @@ export async function freeLane(scope: Scope, lane_id: string): Promise<void> {
 
 /** Lets one row come due in each lane at fault whose time has come. Rows that tried before come after the others. */
 export async function giveTurns({ sql }: Connection): Promise<void> {
-  await workOnRows(
-    sql,
-    (among) => sql<{ organization_id: string; lane_id: string; tried_id: string }[]>`
-      select organization_id, lane_id, tried_id from lane_faults f
-      where try_at <= now() ${among()} and exists (
-        select 1 from outbox o
-        where o.organization_id = f.organization_id and o.lane_id = f.lane_id and ${isParkedMail(sql)}
-      )`,
-    async (organization_id, lanes) => {
-      for (const { lane_id, tried_id } of lanes) {
-        await sql`
+  const is_old = (own: Own) => sql`
+    t.try_at <= now()
+    and exists (select 1 from outbox o where ${own('o')} and o.lane_id = t.lane_id and ${isParkedMail(sql)})`
+  const key = ['lane_id', 'tried_id'] as const
+  await visit({ sql }, { table: 'lane_faults', key, is_old }, async (organization_id, lanes) => {
+    for (const { lane_id, tried_id } of lanes) {
+      await sql`
         with chosen as materialized (
           select id from outbox
           where organization_id = ${organization_id} and lane_id = ${lane_id} and ${isParkedMail(sql)}
@@ -123,29 +119,22 @@ export async function giveTurns({ sql }: Connection): Promise<void> {
         )
         update outbox o set run_at = now() from chosen
         where o.organization_id = ${organization_id} and o.id = chosen.id`
-      }
-    },
-  )
+    }
+  })
 }
 
 /** Lets rows come due that have waited for too long, so that they are given up, and any that no fault holds. */
-export async function endWaits({ sql }: Connection): Promise<number> {
-  const isLate = () => sql`queued_at < now() - ${config.EMAIL_GIVE_UP_SECONDS}::float8 * interval '1 second'`
-  const find: Find = (among) => sql`
-    select distinct organization_id from outbox o
-    where ${isParkedMail(sql)} ${among()} and (${isLate()} or not exists (
-      select 1 from lane_faults f where f.organization_id = o.organization_id and f.lane_id = o.lane_id
-    ))`
-  return workOff(sql, find, async (organization_id) => {
+export function endWaits(connection: Connection): Promise<number> {
+  const { sql } = connection
+  const is_old = (own: Own) => sql`
+    ${isParkedMail(sql)} and (
+      queued_at < now() - ${config.EMAIL_GIVE_UP_SECONDS}::float8 * interval '1 second'
+      or not exists (select 1 from lane_faults f where ${own('f')} and f.lane_id = t.lane_id)
+    )`
+  return sweep(connection, { table: 'outbox', is_old, size: ROWS_MOST }, async ({ sql, organization_id }, old) => {
     const { count } = await sql`
-      with over as materialized (
-        select id from outbox o
-        where organization_id = ${organization_id} and ${isParkedMail(sql)} and (${isLate()} or not exists (
-          select 1 from lane_faults f where f.organization_id = ${organization_id} and f.lane_id = o.lane_id
-        ))
-        limit ${ROWS_MOST} for update skip locked
-      )
-      update outbox o set run_at = now() from over where o.organization_id = ${organization_id} and o.id = over.id`
+      with old as materialized (${old})
+      update outbox o set run_at = now() from old where o.organization_id = ${organization_id} and o.id = old.id`
     return count
   })
 }

@@ -1,7 +1,8 @@
 /** Counts, retries and frees work of the outbox, for operators. */
 
-import { readOfAll, withRows, workOff } from '../../base/db/all-organizations'
+import { readOfAll } from '../../base/db/all-organizations'
 import { OUTBOX_KINDS } from '../../base/db/schema'
+import { sweep } from '../../base/db/sweep'
 import type { Connection } from '../../base/db/transact'
 import type { OutboxKind } from './job'
 
@@ -78,12 +79,13 @@ export async function retryOutbox({ sql }: Connection, organization_id: string):
  * Ends every lease. Only for a process that has the database to itself, before it begins to work: all holders of leases
  * are dead then, and their work need not wait until the leases run out.
  */
-export async function endAllLeases({ sql }: Connection): Promise<void> {
-  const isHeld = () => sql`lease_token is not null`
-  await workOff(sql, withRows(sql, 'outbox', isHeld), async (organization_id) => {
+export async function endAllLeases(connection: Connection): Promise<void> {
+  const held = { table: 'outbox', is_old: connection.sql`t.lease_token is not null` }
+  await sweep(connection, held, async ({ sql, organization_id }, old) => {
     const { count } = await sql`
-      update outbox set lease_until = '-infinity', lease_token = null
-      where organization_id = ${organization_id} and ${isHeld()}`
+      with old as materialized (${old})
+      update outbox o set lease_until = '-infinity', lease_token = null from old
+      where o.organization_id = ${organization_id} and o.id = old.id`
     return count
   })
 }

@@ -4,12 +4,12 @@
  * rows.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { requireMachine } from '../../base/db/cluster/away'
 import { hasFewRows } from '../../base/db/few-rows'
-import { type Connection, type Sql, transact } from '../../base/db/transact'
+import type { Connection, Sql } from '../../base/db/transact'
 import { isAway, isPassing } from '../../base/db/violations'
 import { turns } from '../../base/flow/turns'
 import { log, safeError } from '../../base/log'
+import { inTransaction, SYSTEM } from '../../base/scope'
 import type { OutboxJob, OutboxKind, Outcome, Settlement } from './job'
 import { observeSettled } from './outbox-attempts'
 
@@ -163,18 +163,17 @@ async function settleFault(write: Write, { job, outcome }: Ended, onFault: OnFau
 /** Settles outcomes of one organization. */
 async function writeOnce(connection: Connection, group: Ended[]): Promise<Set<OutboxJob>> {
   const { organization_id } = group[0]!.job
-  requireMachine(organization_id)
-  let after_commit: (() => void)[] = []
-  const ended = await transact(connection, async (inner) => {
-    // A second run starts anew.
-    after_commit = []
-    const now_s = group.some(({ outcome }) => delayOf(outcome) !== null) ? await timeOf(inner.sql) : null
-    const leases = await endLeases(inner.sql, organization_id, group, now_s)
-    const ours = group.filter(({ job }) => leases.has(job))
-    if (ours.length > 0) await writeRows({ ...inner, organization_id, now_s, after_commit }, ours)
-    return leases
-  })
-  for (const run of after_commit) run()
+  const ended = await inTransaction(
+    { ...connection, organization_id, actor: SYSTEM },
+    async ({ db, sql, ...scope }) => {
+      const now_s = group.some(({ outcome }) => delayOf(outcome) !== null) ? await timeOf(sql) : null
+      const leases = await endLeases(sql, organization_id, group, now_s)
+      const ours = group.filter(({ job }) => leases.has(job))
+      const after_commit = scope.after_commit!
+      if (ours.length > 0) await writeRows({ db, sql, organization_id, now_s, after_commit }, ours)
+      return leases
+    },
+  )
   for (const { job, outcome } of group) {
     const kind = ended.get(job)
     if (kind) observeSettled(kind, job.due_ms, outcome)

@@ -1,9 +1,8 @@
 /** Repairs, cancels and removes deliveries, by timers. */
-import { withRows, workOnRows } from '../../base/db/all-organizations'
-import { type Old, sweep } from '../../base/db/sweep'
+import { type Old, sweep, visit } from '../../base/db/sweep'
 import type { Connection, Fragment, Sql } from '../../base/db/transact'
 import { log } from '../../base/log'
-import { inTransaction, type Scope, SYSTEM } from '../../base/scope'
+import { inTransaction, SYSTEM } from '../../base/scope'
 import { giveTurns } from './in-turn'
 import { cancelQueued, releaseQueued } from './queue'
 
@@ -30,9 +29,14 @@ export async function sweepDeliveries(connection: Connection, hold_days: number)
     sql`w.status = 'failed'`,
     sql`${is_parked} and t.queued_at < now() - ${hold_days} * interval '1 day'`,
   )
-  const isOrdered = () => sql`ordered and active and status = 'active' and deleted_at is null`
-  await workOnRows(sql, withRows(sql, 'webhooks', isOrdered), (organization_id) =>
-    giveAllTurns(connection, organization_id),
+  const is_old = sql`ordered and active and status = 'active' and deleted_at is null`
+  await visit(connection, { table: 'webhooks', key: ['id'], is_old }, (organization_id, rows) =>
+    inTransaction({ ...connection, organization_id, actor: SYSTEM }, (scope) =>
+      giveTurns(
+        scope,
+        rows.map(({ id }) => id),
+      ),
+    ),
   )
   if (released > 0) log.warn({ released }, 'deliveries waited although their webhook was active')
   if (cancelled + expired > 0) log.info({ cancelled, expired }, 'deliveries were cancelled')
@@ -91,19 +95,6 @@ export async function forgetSecrets(connection: Connection): Promise<void> {
       update webhooks w set previous_secret = null, previous_secret_until = null from old
       where w.organization_id = ${organization_id} and w.id = old.id`
     return count
-  })
-}
-
-/** Gives the turns that were lost with a process. Nothing is given where deliveries go on. */
-async function giveAllTurns(connection: Connection, organization_id: string): Promise<void> {
-  const scope: Scope = { ...connection, organization_id, actor: SYSTEM }
-  await inTransaction(scope, async (scope) => {
-    const ordered = await scope.sql<{ id: string }[]>`
-      select id from webhooks where organization_id = ${organization_id} and ordered and deleted_at is null`
-    await giveTurns(
-      scope,
-      ordered.map(({ id }) => id),
-    )
   })
 }
 

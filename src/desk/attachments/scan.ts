@@ -4,8 +4,8 @@
  */
 import { LRUCache } from 'lru-cache'
 import { config } from '../../base/config'
-import { workOnRows } from '../../base/db/all-organizations'
 import type { SCANS } from '../../base/db/schema'
+import { visit } from '../../base/db/sweep'
 import type { Connection } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
 import { turns } from '../../base/flow/turns'
@@ -81,13 +81,9 @@ export function waitsForScan(scan: Scan | null): boolean {
 /** Scans files that wait, of all organizations, for some 20 seconds. Ends when clamd is away. */
 export async function scanPending(connection: Connection): Promise<void> {
   if (!config.CLAMD_HOST) return
-  const { sql } = connection
   const run = { host: config.CLAMD_HOST, end_ms: performance.now() + RUN_MS, is_away: false }
-  await workOnRows(
-    sql,
-    (among) => sql<{ organization_id: string }[]>`
-      select distinct organization_id from attachments where scan = 'pending' ${among()}`,
-    (organization_id) => scanOwn(connection, organization_id, run),
+  await visit(connection, { table: 'attachments', is_old: connection.sql`scan = 'pending'` }, (organization_id) =>
+    scanOwn(connection, organization_id, run),
   )
 }
 

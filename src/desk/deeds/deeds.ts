@@ -4,10 +4,10 @@
  * and ends by itself, in this process, or in another one when this process has died.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { workOnRows } from '../../base/db/all-organizations'
 import { newId } from '../../base/db/columns'
 import { deedsOf } from '../../base/db/pool'
 import type { DEED_KINDS } from '../../base/db/schema'
+import { visit } from '../../base/db/sweep'
 import type { Connection } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
 import { log, safeError } from '../../base/log'
@@ -190,22 +190,17 @@ export async function requireNotErased(
 }
 
 /** Goes on with deeds whose process has died. For a background job, in any number of processes. */
-export async function goOnWithDeeds({ db, sql }: Connection, works: Record<DeedKind, Work>): Promise<void> {
-  await workOnRows(
-    sql,
-    (among) => sql<{ organization_id: string; id: string }[]>`
-      select organization_id, id from deeds where run_at < now() ${among()} order by id`,
-    async (organization_id, left) => {
-      for (const { id } of left) {
-        const scope = { db, sql, organization_id, actor: SYSTEM }
-        const [deed] = await sql<Row[]>`
+export async function goOnWithDeeds({ sql }: Connection, works: Record<DeedKind, Work>): Promise<void> {
+  const is_old = sql`run_at < now()`
+  await visit({ sql }, { table: 'deeds', key: ['id'], is_old, order: 'id' }, async (organization_id, deeds) => {
+    for (const { id } of deeds) {
+      const [deed] = await sql<Row[]>`
         update deeds set run_at = now() + ${LEASE}::interval
         where organization_id = ${organization_id} and id = ${id} and run_at < now()
         returning id, kind, subject_id, source_ids, actor_type, actor_id, actor_name`
-        if (deed) await runDeed({ ...scope, actor: actorOf(deed) }, deed, works[deed.kind]).catch(() => {})
-      }
-    },
-  )
+      if (deed) await runDeed({ organization_id, actor: actorOf(deed) }, deed, works[deed.kind]).catch(() => {})
+    }
+  })
 }
 
 /** Makes the actor who began a deed, as far as timelines tell. */

@@ -1,7 +1,7 @@
 /** Applies rules of retention once a day, for a background job. */
 import { audit } from '../../base/audit/audit'
-import { workOnRows } from '../../base/db/all-organizations'
 import { ZERO_ID } from '../../base/db/columns'
+import { visit } from '../../base/db/sweep'
 import type { Connection } from '../../base/db/transact'
 import { inTransaction, type Scope, SYSTEM } from '../../base/scope'
 import { holdLabels } from '../holds/holds'
@@ -21,22 +21,22 @@ type Applied = { place: number; action: 'erase' | 'delete'; ids: string[] }
  * on with the next call. @returns how many tickets were erased or deleted
  */
 export async function applyRetention(connection: Connection): Promise<number> {
-  const counts = await workOnRows(
-    connection.sql,
-    (among) => connection.sql<{ organization_id: string }[]>`
-      select organization_id from retention
-      where rules <> '[]' and changed_at < now() - interval '1 day'
-        and (applied_at is null or applied_at < now() - interval '1 day') ${among()}
-      union
-      select organization_id from retention_erasures where true ${among()}`,
-    (organization_id) => applyIn({ ...connection, organization_id, actor: SYSTEM }),
+  const { sql } = connection
+  const scopeOf = (organization_id: string): Scope => ({ ...connection, organization_id, actor: SYSTEM })
+  await visit(connection, { table: 'retention_erasures', is_old: sql`true` }, (organization_id) =>
+    finishErasures(scopeOf(organization_id)),
+  )
+  const is_old = sql`
+    t.rules <> '[]' and t.changed_at < now() - interval '1 day'
+    and (t.applied_at is null or t.applied_at < now() - interval '1 day')`
+  const counts = await visit(connection, { table: 'retention', is_old }, (organization_id) =>
+    applyIn(scopeOf(organization_id)),
   )
   return counts.reduce((sum, count) => sum + count, 0)
 }
 
 async function applyIn(scope: Scope): Promise<number> {
   const { sql, organization_id } = scope
-  await finishErasures(scope)
   let total = 0
   for (let after = ZERO_ID; ; ) {
     const retention = await getRetention(scope)

@@ -1,6 +1,6 @@
 /** Folds rows of changes into counts. */
-import { type InOrganization, withRows, workOffInBatches } from '../../base/db/all-organizations'
 import { insertRows } from '../../base/db/insert-rows'
+import { type InOrganization, sweep } from '../../base/db/sweep'
 import type { Connection } from '../../base/db/transact'
 
 /** Rows that one statement folds. */
@@ -23,13 +23,8 @@ type Counted = {
  * @returns how many rows were folded
  */
 export function fold(connection: Connection, counted: Counted): Promise<number> {
-  const { sql } = connection
-  return workOffInBatches(
-    connection,
-    withRows(sql, counted.changes, () => sql`true`),
-    { size: BATCH },
-    (batch) => foldBatch(batch, counted),
-  )
+  const changed = { table: counted.changes, is_old: connection.sql`true`, size: BATCH }
+  return sweep(connection, changed, (batch) => foldBatch(batch, counted))
 }
 
 async function foldBatch(

@@ -1,5 +1,5 @@
 /** Deletes tickets that have been closed for long, for a background job. */
-import { inEach } from '../../base/db/all-organizations'
+import { visitAll } from '../../base/db/sweep'
 import type { Connection } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
 import { inBatches } from '../../base/flow/batches'
@@ -17,10 +17,7 @@ const BATCH = 100
  */
 export async function deleteClosedTickets(connection: Connection, retention_days: number): Promise<number> {
   if (retention_days === 0) return 0
-  const { sql } = connection
-  const organizations = await sql<{ id: string }[]>`select id from organizations`
-  const ids = organizations.map(({ id }) => id)
-  const counts = await inEach(ids, (organization_id) =>
+  const counts = await visitAll(connection, (organization_id) =>
     inBatches(BATCH, () => deleteBatch({ ...connection, organization_id, actor: SYSTEM }, retention_days)),
   )
   return counts.reduce((sum, count) => sum + count, 0)

@@ -1,7 +1,6 @@
 /** Removes deleted tickets for good once their retention is over. For a background job. */
 
-import type { InOrganization } from '../../base/db/all-organizations'
-import { type Own, sweep } from '../../base/db/sweep'
+import { type InOrganization, type Own, sweep } from '../../base/db/sweep'
 import type { Connection, Fragment } from '../../base/db/transact'
 import { removeSoon } from '../attachments/removals'
 import { holdLabels, isHeldIn } from '../holds/holds'

@@ -1,7 +1,7 @@
-import { type Among, workOnRows } from '../../base/db/all-organizations'
 import { withChangeTime } from '../../base/db/change-time'
 import { newId } from '../../base/db/columns'
-import type { Connection, Fragment, Sql } from '../../base/db/transact'
+import { type Own, visit } from '../../base/db/sweep'
+import type { Connection, Fragment } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
 import { inTransaction, type Scope, SYSTEM, together } from '../../base/scope'
 import { requireDecimals } from '../../base/shapes/money'
@@ -83,20 +83,18 @@ export async function stopTimerOf(scope: Scope, user_id: string): Promise<void> 
  * a release without timers does it. For a background job.
  */
 export async function stopAbandonedTimers(connection: Connection): Promise<void> {
-  await workOnRows(connection.sql, findAbandoned(connection.sql), async (organization_id, abandoned) => {
-    for (const { user_id } of abandoned) {
+  const { sql } = connection
+  const is_old = (own: Own) => sql`
+    exists (select 1 from tickets g where ${own('g')} and g.id = t.ticket_id and g.deleted_at is not null)
+    or exists (
+      select 1 from memberships m
+      where ${own('m')} and m.user_id = t.user_id and (m.removed_at is not null or not m.active)
+    )`
+  await visit(connection, { table: 'timers', key: ['user_id'], is_old }, async (organization_id, timers) => {
+    for (const { user_id } of timers) {
       await inTransaction({ ...connection, organization_id, actor: SYSTEM }, (scope) => stopTimerOf(scope, user_id))
     }
   })
-}
-
-function findAbandoned(sql: Sql) {
-  return (among: Among) => sql<{ organization_id: string; user_id: string }[]>`
-    select r.organization_id, r.user_id from timers r
-    join tickets t on t.organization_id = r.organization_id and t.id = r.ticket_id ${among(sql`t.organization_id`)}
-    join memberships m on m.organization_id = r.organization_id and m.user_id = r.user_id
-    where (t.deleted_at is not null or m.removed_at is not null or not m.active) ${among(sql`r.organization_id`)}
-    limit 100`
 }
 
 /** A year. */

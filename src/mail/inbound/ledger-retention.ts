@@ -1,6 +1,6 @@
 /** Removes old rows of the mail ledger with their fingerprints and originals, for a background job. */
 
-import { inEach } from '../../base/db/all-organizations'
+import { visitAll } from '../../base/db/sweep'
 import type { Connection } from '../../base/db/transact'
 import { inBatches } from '../../base/flow/batches'
 import { inTransaction, type Scope, SYSTEM } from '../../base/scope'
@@ -19,9 +19,7 @@ const PAUSE_MS = 50
  */
 export async function removeOldLedger(connection: Connection, retention_days: number): Promise<void> {
   if (retention_days === 0) return
-  const organizations = await connection.sql<{ id: string }[]>`select id from organizations`
-  const ids = organizations.map(({ id }) => id)
-  await inEach(ids, (organization_id) => {
+  await visitAll(connection, (organization_id) => {
     const scope: Scope = { ...connection, organization_id, actor: SYSTEM }
     return inBatches(BATCH, () => removeBatch(scope, retention_days), PAUSE_MS)
   })

@@ -4,9 +4,10 @@
  * was done, on the coordinator alone, and moves to the log of each organization in a transaction of that one.
  */
 import { type AuditEntry, type Auditor, auditRow, insertAuditRows } from '../../base/audit/audit'
-import { type InOrganization, inEach, withRows, workOffInBatches } from '../../base/db/all-organizations'
+import { inEach } from '../../base/db/all-organizations'
 import { newId } from '../../base/db/columns'
 import { insertRows } from '../../base/db/insert-rows'
+import { type InOrganization, sweep } from '../../base/db/sweep'
 import { type Connection, type Fragment, transact } from '../../base/db/transact'
 import { log, safeError } from '../../base/log'
 import type { AuditRow, Origin } from '../../base/scope'
@@ -61,12 +62,8 @@ export async function writeAccountEntries(connection: Connection, user_id: strin
 
 /** Moves the noted entries of all accounts that are left, for a background job. */
 export async function writeNotedEntries(connection: Connection): Promise<void> {
-  await workOffInBatches(
-    connection,
-    withRows(connection.sql, 'account_entries', () => connection.sql`true`),
-    { size: BATCH },
-    (batch) => writeBatch(batch),
-  )
+  const noted = { table: 'account_entries', is_old: connection.sql`true`, size: BATCH }
+  await sweep(connection, noted, (batch) => writeBatch(batch))
 }
 
 /** On a cluster a crash may keep the written entries and the notes too, so the same entry may come again. */

@@ -22,7 +22,8 @@ import { createWebhook, deliveriesOf, makeDue, startTrustedReceiver, statusesOf 
 /** The server tries a plan for all values at the sixth execution on a connection. */
 const ROUNDS = nodeUrls() ? 7 : 1
 /** The questions of `due-lanes.ts`, and of `giveTurns` in `lane-faults.ts`. */
-const ASKS_ALL = /from outbox\s.*group by organization_id, lane_id|from lane_faults f\s+where try_at <= now\(\)/s
+const ASKS_ALL =
+  /from outbox\s.*group by organization_id, lane_id|from "lane_faults" t where \(\s+t\.try_at <= now\(\)/s
 
 let desk: StartedDesk
 let counter: StatementCounter
