@@ -49,12 +49,16 @@ export const SLOW: Record<string, string[]> = {
  * The folders whose files share the modules of their worker, because what they are about is in the database: the
  * product is loaded and warm for all of them, which takes a third less of the processor.
  */
-export const SHARING = ['contract/', 'delivery/', 'desk/', 'mail/', 'people/']
+export const SHARING = ['client/', 'contract/', 'delivery/', 'desk/', 'http/', 'mail/', 'people/']
 
 /** Those of them that need modules of their own: settings that are read once, or counts of the whole process. */
 export const OWN_MODULES: string[] = [
   'delivery/webhooks/webhook-outage',
   'desk/attachments/store-faults',
+  'http/arriving-body',
+  'http/host',
+  'http/one-node-writes',
+  'http/rate-limit',
   'mail/inlets/inlets',
   'people/api-keys/key-audit',
 ]
