@@ -1298,6 +1298,7 @@ CREATE INDEX tickets_last_message_at_desc ON tickets USING btree (organization_i
 CREATE INDEX tickets_live ON tickets USING btree (organization_id, id) WHERE (deleted_at IS NULL);
 CREATE INDEX tickets_mailbox ON tickets USING btree (organization_id, mailbox_id, id) WHERE (deleted_at IS NULL);
 CREATE INDEX tickets_merged ON tickets USING btree (organization_id, merged_into_id, id) WHERE (merged_into_id IS NOT NULL);
+CREATE INDEX tickets_open_groups ON tickets USING btree (organization_id, team_id, mailbox_id, company_id) WHERE ((status = ANY (ARRAY['open'::text, 'pending'::text])) AND (deleted_at IS NULL));
 CREATE INDEX tickets_parent ON tickets USING btree (organization_id, parent_id, id) WHERE (parent_id IS NOT NULL);
 CREATE INDEX tickets_priority ON tickets USING btree (organization_id, ticket_rank(priority), id) WHERE (deleted_at IS NULL);
 CREATE INDEX tickets_rating ON tickets USING btree (organization_id, rating_score, id) WHERE ((deleted_at IS NULL) AND (rating_score IS NOT NULL));

@@ -222,7 +222,7 @@ function countsOfOpen({ sql, organization_id }: Scope): Fragment {
     ) t where t.status in ('open', 'pending')`
 }
 
-/** SQL for the same, one row for each ticket and label. */
+/** SQL for the same, one row for each ticket and label: of other groups from the index `tickets_open_groups` alone. */
 function openTickets({ sql, organization_id }: Scope, group_by: GroupOfTickets): Fragment {
   const labelled = sql`left join ticket_labels l on l.organization_id = ${organization_id} and l.ticket_id = t.id`
   return sql`

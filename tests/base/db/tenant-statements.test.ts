@@ -39,10 +39,10 @@ describe('an array slice has a beginning and an end:', () => {
     ['update r set a = a[2:]', true],
     ['update r set a = a[:2]', true],
     ['update r set a = a[:]', true],
-    ['update r set a = a[greatest(b[1], ${n}) : ]', true],
-    ['update r set a = (select coalesce(r.a[${n}:], b))', true],
-    ['update r set a = a[2:cardinality(a)]', false],
-    ['update r set a = a[1::integer:${n}::integer]', false],
+    [`update r set a = a[greatest(b[1], \${n}) : ]`, true],
+    [`update r set a = (select coalesce(r.a[\${n}:], b))`, true],
+    [`update r set a = a[2:cardinality(a)]`, false],
+    [`update r set a = a[1::integer:\${n}::integer]`, false],
     ["update r set a = regexp_replace(a, '[[:space:]]', '')", false],
   ])('%s', (statement, is_open) => {
     expect(findOpenSlices(`sql\`${statement}\``)).toEqual(is_open ? [1] : [])

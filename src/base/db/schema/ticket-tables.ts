@@ -113,6 +113,10 @@ export const tickets = distributedTable(
         .where(live),
       index('tickets_mailbox').on(table.organization_id, table.mailbox_id, table.id).where(live),
       index('tickets_team').on(table.organization_id, table.team_id, table.id).where(live),
+      // Reports count by it how many tickets each of these has open.
+      index('tickets_open_groups')
+        .on(table.organization_id, table.team_id, table.mailbox_id, table.company_id)
+        .where(sql`status in ('open', 'pending') and ${live}`),
       index('tickets_merged')
         .on(table.organization_id, table.merged_into_id, table.id)
         .where(sql`${table.merged_into_id} is not null`),

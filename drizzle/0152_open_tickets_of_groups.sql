@@ -1,0 +1,2 @@
+-- Safe beside older processes: a million tickets take some seconds, in which writes wait.
+CREATE INDEX "tickets_open_groups" ON "tickets" USING btree ("organization_id","team_id","mailbox_id","company_id") WHERE status in ('open', 'pending') and "tickets"."deleted_at" is null;
