@@ -42,9 +42,12 @@ export async function benchLoad(rig: Rig): Promise<void> {
   const rows = await rowsOf(rig, organization_id)
   const printed = []
   for (const row of rows) printed.push(...(await measureRow(rig, organization_id, row)))
-  printed.push(await measureWebhook(rig, organization_id, rows.at(-1)!))
+  const create = rows.at(-1)!.product
+  for (const made of [WEBHOOK, POLICY, await teamOf(rig, organization_id, create)]) {
+    printed.push(await measureMade(rig, organization_id, create, made))
+  }
   printTable([...HEADER, GENERATOR_COLUMN], printed)
-  await measureAlone(rig, organization_id, rows.at(-1)!.product)
+  await measureAlone(rig, organization_id, create)
   await measureKey(rig, tenantId(rig.sizes.length))
 }
 
@@ -104,23 +107,62 @@ async function measureAlone(rig: Rig, organization_id: string, requests: Request
   console.log(`\nPOST /tickets, one client: p50 ${rounded(p50_ms)} ms, aim <= 2.5, ${reached}`)
 }
 
-/** The same creates with a webhook that listens to them, whose receiver is dead: its deliveries fail and wait. */
-async function measureWebhook(rig: Rig, organization_id: string, create: Row): Promise<string[]> {
+/** Something that an organization makes for a while: what creates do then, in turns beside creates without it. */
+type Made = { name: string; path: string; body: unknown; create?: (id: string) => Requests; ratio?: Aim }
+
+/** The same creates with a webhook whose receiver is dead: its deliveries fail and wait. */
+const WEBHOOK: Made = {
+  name: 'The same with a webhook, beside without',
+  path: '/webhooks',
+  body: { url: 'https://127.0.0.1:9/', events: ['ticket.created'] },
+}
+
+const POLICY: Made = {
+  name: 'The same with promises of a policy, beside without',
+  path: '/sla-policies',
+  body: {
+    name: 'Bench',
+    position: 0,
+    filter: {},
+    targets: [{ priority: 'normal', first_reply_minutes: 60, resolve_minutes: 600 }],
+  },
+  ratio: { at_least: 0.9 },
+}
+
+/** Creates that come to a team, which gives them to its members in turn. */
+async function teamOf({ sql }: Rig, organization_id: string, { requests }: Requests): Promise<Made> {
+  const members = await sql<{ user_id: string }[]>`
+    select user_id from memberships where organization_id = ${organization_id} and removed_at is null limit 10`
+  const withTeam = (body: string | undefined, team_id: string) => JSON.stringify({ ...JSON.parse(body!), team_id })
+  return {
+    name: 'The same to a team that assigns, beside without',
+    path: '/teams',
+    body: { name: 'Bench', member_ids: members.map(({ user_id }) => user_id), assign: 'round_robin' },
+    create: (id) => ({
+      method: 'POST',
+      requests: requests.map(({ path, body }) => ({ path, body: withTeam(body, id) })),
+    }),
+    ratio: { at_least: 0.9 },
+  }
+}
+
+async function measureMade(rig: Rig, organization_id: string, create: Requests, made: Made): Promise<string[]> {
   const headers = await rig.headers(organization_id)
-  const webhooks = `${rig.service.url}/api/v1/webhooks`
-  const body = JSON.stringify({ url: 'https://127.0.0.1:9/', events: ['ticket.created'] })
-  const row: Row = { name: 'The same with a webhook, beside without', product: create.product }
+  const url = `${rig.service.url}/api/v1${made.path}`
   const turns: { without: Measured; within: Measured }[] = []
   for (let round = 0; round < ROUNDS; round++) {
-    const without = await measure(rig, organization_id, 'service', create.product)
-    const made = (await (await fetch(webhooks, { method: 'POST', headers, body })).json()) as { data: { id: string } }
-    const within = await measure(rig, organization_id, 'service', create.product)
-    await fetch(`${webhooks}/${made.data.id}`, { method: 'DELETE', headers })
+    const without = await measure(rig, organization_id, 'service', create)
+    const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify(made.body) })
+    if (!answer.ok) throw new Error(`${made.path} answered ${answer.status} ${await answer.text()}`)
+    const { id } = ((await answer.json()) as { data: { id: string } }).data
+    await untilSettled(rig.sql)
+    const within = await measure(rig, organization_id, 'service', made.create?.(id) ?? create)
+    await fetch(`${url}/${id}`, { method: 'DELETE', headers })
     await untilSettled(rig.sql)
     turns.push({ without, within })
   }
   const { without, within } = median(turns, ({ within }) => within.per_s)
-  return cellsOf(row, within, without)
+  return cellsOf({ name: made.name, product: create, ratio: made.ratio }, within, without)
 }
 
 function cellsOf({ name, ratio }: Row, product: Measured, bare: Measured | undefined): string[] {

@@ -17,9 +17,9 @@ export function untilFiled(sql: postgres.Sql): Promise<void> {
   return untilNone(() => sql`select from outbox where kind = 'inbound' limit 1`)
 }
 
-/** Resolves when the outbox has nothing that is due. */
+/** Resolves when the outbox has nothing that is due, and no long work is under way. */
 export function untilSettled(sql: postgres.Sql): Promise<void> {
-  return untilNone(() => sql`select from outbox where run_at <= now() limit 1`)
+  return untilNone(() => sql`(select from outbox where run_at <= now() limit 1) union all (select from deeds limit 1)`)
 }
 
 function untilNone(find: () => Promise<{ length: number }>): Promise<void> {
