@@ -84,6 +84,26 @@ test.each([
   expect(idsOf(listAfter(event, three(), OPEN))).toEqual(expected)
 })
 
+test.each([
+  ['an answer', { direction: 'outbound', auto_reply: false }, null],
+  ['an answer of a rule', { direction: 'outbound', auto_reply: true }, '2026-01-01T00:00:01Z'],
+  ['another question', { direction: 'inbound', auto_reply: false }, '2026-01-01T00:00:01Z'],
+  ['a note', { direction: null, auto_reply: false }, '2026-01-01T00:00:01Z'],
+])('after %s the row tells as the service does whether a customer waits', (_, message, waiting_since) => {
+  const list = listOf([ticket('1', { waiting_since: '2026-01-01T00:00:01Z', message_count: 1, attachment_count: 0 })])
+  const created_at = '2026-01-01T00:00:08Z'
+  const event = told('message.created', {
+    ...HELLO,
+    id: 'm',
+    ticket: { id: '1' },
+    created_at,
+    sender: CARLA,
+    ...message,
+  })
+  const after = listAfter(event, list, OPEN) as Tickets
+  expect((after.rows ?? list.rows)[0]!.waiting_since).toBe(waiting_since)
+})
+
 test('a change of this page and its event are counted once', () => {
   const closed = ticket('2', { status: 'closed', updated_at: '2026-01-01T00:00:07Z' })
   const own = listAfter(told('ticket.updated', closed, { is_own: true }), three(), OPEN) as Tickets

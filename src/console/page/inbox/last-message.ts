@@ -19,10 +19,11 @@ export function turnAfter(ticket: Ticket, message: MessageOfTicket, is_mine: boo
   const files = attachments?.length ?? 0
   if (direction === null) return { ...drafts, attachment_count: Math.max(ticket.attachment_count, files) }
   const is_asking = direction === 'inbound' && !auto_reply && /^(open|pending)$/.test(ticket.status)
+  const is_answer = direction === 'outbound' && !auto_reply
   return {
     ...drafts,
     last_message: { id, direction, sender, excerpt: excerptOf(message), created_at },
-    waiting_since: direction === 'outbound' ? null : (ticket.waiting_since ?? (is_asking ? created_at : null)),
+    waiting_since: is_answer ? null : (ticket.waiting_since ?? (is_asking ? created_at : null)),
     message_count: ticket.message_count + 1,
     attachment_count: ticket.attachment_count + files,
   }
