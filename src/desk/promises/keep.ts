@@ -21,6 +21,8 @@ type Kept = {
   /** Promises of which nobody was told that they are due soon, or breached. */
   soon: Stored[]
   breached: Stored[]
+  /** When somebody is to be told next; null: never. */
+  next_ms: number | null
 }
 
 /** Computes the promises of tickets, and writes what differs. @returns by ticket; without policies none */
@@ -37,7 +39,10 @@ export function readAll(scope: Scope, ticket_ids: string[]) {
   return [readFacts(scope, ticket_ids), findPolicies(scope)] as const
 }
 
-/** @param told `now`: the caller publishes the events of those that are due soon or breached */
+/**
+ * @param told `now`: the caller publishes the events of those that are due soon or breached, and has the row of the
+ *   outbox, which it keeps for what comes next
+ */
 export async function keepAll(
   scope: Scope,
   [facts, policies]: [Facts[], Policy[]],
@@ -68,7 +73,7 @@ export async function keepAll(
     ),
     ...computed.map(({ facts, next_ms, is_moved }) => is_moved && tellAt(scope, facts.id, next_ms)),
   ])
-  return computed.map(({ facts, sla, soon, breached }) => ({ id: facts.id, sla, soon, breached }))
+  return computed.map(({ facts, sla, soon, breached, next_ms }) => ({ id: facts.id, sla, soon, breached, next_ms }))
 }
 
 /** The promises of a new ticket, with its columns; undefined without a policy. */
@@ -132,7 +137,7 @@ function computedOf(facts: Facts, policies: Policy[], now_ms: number, told: 'now
     due_ms: shown?.due_ms ?? null,
     soon_ms: shown?.soon_ms ?? null,
   }
-  const is_moved = told === 'now' ? next_ms !== null : before_ms !== next_ms
+  const is_moved = told === 'later' && before_ms !== next_ms
   const times = [timeFrom(columns.due_ms), timeFrom(columns.soon_ms)] as const
   const sla = presentSla(found ? [found.policy.id, found.policy.name, columns.metric, ...times] : null, now_ms)
   return { facts, promises, columns, sla, soon, breached, next_ms, is_moved }

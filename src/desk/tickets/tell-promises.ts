@@ -3,6 +3,7 @@
  * come due together are told together.
  */
 import { isOneOf } from '../../base/db/few-rows'
+import { sharedTime } from '../../base/db/shared-time'
 import type { Connection } from '../../base/db/transact'
 import { gathered } from '../../base/flow/gather'
 import { inTransaction, SYSTEM, together } from '../../base/scope'
@@ -14,15 +15,17 @@ import { fields, present, type TicketRow, withNames } from './row'
 
 type Due = { organization_id: string; ticket_id: string; connection: Connection }
 
-/** Tells of a ticket what has come due. What comes later has a row of the outbox, by then. */
+/** Tells of a ticket what has come due. The row of the outbox stays for what comes later. */
 export async function tellPromises({ organization_id, id }: OutboxJob, connection: Connection): Promise<Outcome> {
-  await tellTogether({ organization_id, ticket_id: ticketOfWork(id), connection })
-  return { type: 'done' }
+  const next_ms = await tellTogether({ organization_id, ticket_id: ticketOfWork(id), connection })
+  if (next_ms === null) return { type: 'done' }
+  return { type: 'retry', delay_s: Math.max(0, next_ms - sharedTime()) / 1000, counts: false }
 }
 
 const tellTogether = gathered(tellAll, { key: ({ organization_id }) => organization_id })
 
-function tellAll(due: Due[]): Promise<undefined[]> {
+/** @returns of each ticket when there is more to tell; null: never */
+function tellAll(due: Due[]): Promise<(number | null)[]> {
   const { connection, organization_id } = due[0]!
   const ids = due.map(({ ticket_id }) => ticket_id)
   return inTransaction({ ...connection, organization_id, actor: SYSTEM }, async (scope) => {
@@ -56,6 +59,7 @@ function tellAll(due: Due[]): Promise<undefined[]> {
       })
       await publishEach(scope, changes)
     }
-    return ids.map(() => undefined)
+    const next = new Map(kept.map(({ id, next_ms }) => [id, next_ms]))
+    return ids.map((id) => next.get(id) ?? null)
   })
 }
