@@ -2,10 +2,8 @@
  * The filters of the ticket list, each told once. The query of the list, the filters of bulk changes and of views, the
  * conditions of lists and searches, and the totals that are kept follow from this table.
  */
-import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import { type Static, Type } from '@sinclair/typebox'
 import { RATING_SCORES, TICKET_PRIORITIES, TICKET_STATUSES } from '../../base/db/schema'
-import type { Fragment } from '../../base/db/transact'
-import type { Scope } from '../../base/scope'
 import { externalIdFilter, externalIdInput } from '../../base/shapes/external-id'
 import { flag, instantInput, oneOf, optional, someOf, text } from '../../base/shapes/fields'
 import { firstIdAt, isUuid } from '../../base/shapes/ids'
@@ -27,18 +25,7 @@ import { timeOf } from '../../base/shapes/time'
 import { hasWords, wordsOfFilter } from '../custom/custom-words'
 import { type CustomFilter, CustomFilterValue } from '../custom/model'
 import { isUnread } from '../read-marks/unread'
-import {
-  type Asks,
-  type Condition,
-  condition,
-  hasDraft,
-  inPriority,
-  inStatus,
-  isDue,
-  isLabelled,
-  isWaiting,
-  labelsThatExist,
-} from './condition'
+import { condition, hasDraft, inPriority, inStatus, isDue, isLabelled, isWaiting, labelsThatExist } from './condition'
 
 const idInput = text({ max: 36, rule: isUuid, fault: 'must be a UUID' })
 const noWord = () => undefined
@@ -258,38 +245,3 @@ export const TICKET_FILTERS = propertyOf(named, 'query')
 
 /** The conditions as a body spells them. */
 export const FILTER_FIELDS = propertyOf(CONDITIONS, 'body')
-
-/** The conditions of a list, with that of its search (`isFound`) unless it holds no word. */
-export type Conditions = TicketConditions & { found?: Fragment }
-
-/** The conditions that are given, with their entries, in the order of the table. */
-export function givenOf(conditions: TicketConditions) {
-  return (Object.keys(CONDITIONS) as ConditionName[]).flatMap((name) => {
-    const value: unknown = conditions[name]
-    return value === undefined || value === '' ? [] : { name, value, entry: CONDITIONS[name] as Condition<TSchema> }
-  })
-}
-
-/** Reads conditions as a body spells them. */
-export function readConditions(given: Record<string, unknown>): TicketConditions {
-  const values = Object.entries(given).map(([name, value]) => {
-    const { read } = CONDITIONS[name as ConditionName] as Condition<TSchema>
-    return [name, read ? read(value as never) : value]
-  })
-  return Object.fromEntries(values)
-}
-
-/**
- * Conditions as SQL, each with `and` before it.
- * @param id of the ticket, as a column
- * @param asks leaves out those that look at something else; without it all are written
- */
-export function filters(scope: Scope, id: Fragment, conditions: Conditions, ...asks: Asks[]): Fragment {
-  const { sql } = scope
-  return givenOf(conditions)
-    .filter(({ entry }) => asks.length === 0 || asks.includes(entry.asks))
-    .reduce((all, { value, entry }) => {
-      const found = entry.asks === 'words' ? conditions.found : undefined
-      return sql`${all} ${found ?? entry.sql(scope, value, id)}`
-    }, sql``)
-}

@@ -9,9 +9,9 @@ import type { Scope } from '../../base/scope'
 import { firstIdAt } from '../../base/shapes/ids'
 import { type TallyKind, tally } from '../tallies/tallies'
 import { inStatus } from './condition'
-import { filters, givenOf, type TicketConditions } from './conditions'
+import type { TicketConditions } from './conditions'
 import { countOf } from './counts'
-import type { Selection } from './filter'
+import { filters, givenOf, type Selection } from './filter'
 
 const DAY_MS = 86_400_000
 
