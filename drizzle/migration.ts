@@ -8,11 +8,13 @@ import path from 'node:path'
 import { startEmbedded } from '../src/base/db/embedded/supervise'
 import { migrateDatabase } from '../src/base/db/migrate'
 import { withSession } from '../src/base/db/session'
+import { withoutTables } from './checks'
 import { dumpSchema } from './dump'
 
 const KIT = path.join(import.meta.dirname, '../node_modules/drizzle-kit/bin.cjs')
 const CONFIG = path.join('drizzle', 'config.ts')
 
+const known = listMigrations()
 const { status } = spawnSync(
   process.execPath,
   ['--bun', KIT, 'generate', `--config=${CONFIG}`, ...process.argv.slice(2)],
@@ -20,6 +22,9 @@ const { status } = spawnSync(
 )
 if (status !== 0) process.exit(status ?? 1)
 
+for (const file of listMigrations().filter((one) => !known.includes(one))) {
+  writeFileSync(file, withoutTables(readFileSync(file, 'utf8')))
+}
 keepLastSnapshot(path.join(import.meta.dirname, 'meta'))
 const folder = mkdtempSync(path.join(tmpdir(), 'deskwire-migration-'))
 const server = await startEmbedded(folder)
@@ -43,4 +48,9 @@ function keepLastSnapshot(meta: string): void {
   const last = files.pop()!
   for (const file of files) rmSync(file)
   writeFileSync(last, `${JSON.stringify(JSON.parse(readFileSync(last, 'utf8')))}\n`)
+}
+
+function listMigrations(): string[] {
+  const files = readdirSync(import.meta.dirname).filter((file) => file.endsWith('.sql') && file !== 'schema.sql')
+  return files.map((file) => path.join(import.meta.dirname, file))
 }

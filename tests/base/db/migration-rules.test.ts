@@ -3,6 +3,7 @@ import { expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
+import { withoutTables } from '../../../drizzle/checks'
 import { readMigrations } from '../../../src/base/db/migration-files'
 import { listOlder, readOlder, WHY_NO_OLDER_RELEASE } from '../../support/older-release'
 
@@ -55,6 +56,17 @@ test.each([
 ])('%s is refused', (statement, rule) => {
   expect(faultsOf([statement])).toEqual([expect.stringContaining(rule)])
   expect(faultsOf([`-- Safe beside older processes: nobody reads it.\n${statement}`])).toEqual([])
+})
+
+test('checks that a migration adds are written without the name of their table', () => {
+  const written =
+    'ALTER TABLE "labels" ADD CONSTRAINT "a" CHECK ("labels"."name" <> "labels"."color");--> statement-breakpoint'
+  expect(faultsOf([written])).toHaveLength(1)
+  expect(withoutTables(`-- Of labels\n${written}`)).toBe(
+    '-- Of labels\nALTER TABLE "labels" ADD CONSTRAINT "a" CHECK ("name" <> "color");--> statement-breakpoint',
+  )
+  const other = 'CREATE INDEX "b" ON "labels" USING btree ("name") WHERE "labels"."name" is null;'
+  expect(withoutTables(other)).toBe(other)
 })
 
 test('what a landed migration may do beside its own table, a later one may, too', () => {

@@ -1,8 +1,10 @@
 /** `drizzle/schema.sql` shows the schema that the migrations make. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
+import { type DrizzleSnapshotJSON, generateDrizzleJson, generateMigration } from 'drizzle-kit/api'
 import { dumpSchema } from '../../../drizzle/dump'
+import * as schema from '../../../src/base/db/schema'
 import { withSession } from '../../../src/base/db/session'
 import { WHY_NO_CLUSTER } from '../../support/cluster'
 import { createDatabase, type TestDatabase } from '../../support/database'
@@ -34,4 +36,11 @@ test.skipIf(!WHY_NO_CLUSTER)('a column, an index, a trigger and a function more 
       /shade text storage external default 'light'[\s\S]*CREATE INDEX labels_shade[\s\S]*CREATE TRIGGER labels_nothing[\s\S]*FUNCTION nothing/,
     )
   })
+})
+
+test('each table, column, index and check of the program has its migration', async () => {
+  const meta = path.join(import.meta.dirname, '../../../drizzle/meta')
+  const [file] = (await readdir(meta)).filter((one) => one.endsWith('_snapshot.json'))
+  const migrated: DrizzleSnapshotJSON = JSON.parse(await readFile(path.join(meta, file!), 'utf8'))
+  expect(await generateMigration(migrated, generateDrizzleJson(schema))).toEqual([])
 })
