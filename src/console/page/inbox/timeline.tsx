@@ -7,6 +7,7 @@ import { duration, moment, Time } from '../ui/measures'
 import { Waiting } from '../ui/placeholders'
 import type { View } from '../view-types'
 import { t } from '../words/catalogue'
+import { wordsOfChange } from './change-words'
 
 export function Timeline({ api, ticket }: View & { ticket: TicketWithMessages }) {
   const [is_open, setOpen] = useState(false)
@@ -51,8 +52,7 @@ type Data = Record<string, any>
 
 const WORDS: Record<string, (data: Data) => string> = {
   created: () => t('timeline.created'),
-  changed: ({ field, from, to }) =>
-    t('timeline.changed', { field: fieldName(field), from: shown(from), to: shown(to) }),
+  changed: ({ field, from, to }) => wordsOfChange(field, from, to),
   labels_added: ({ labels }) => t('timeline.labels_added', { labels: namesOf(labels) }),
   labels_removed: ({ labels }) => t('timeline.labels_removed', { labels: namesOf(labels) }),
   message: ({ direction }) => t(direction === 'inbound' ? 'timeline.wrote' : 'timeline.answered'),
@@ -84,25 +84,6 @@ const WORDS: Record<string, (data: Data) => string> = {
 
 function wordsOf(type: string, data: Data): string {
   return WORDS[type]?.(data) ?? type.replaceAll('_', ' ')
-}
-
-const FIELDS: Record<string, () => string> = {
-  subject: () => t('ticket.subject'),
-  status: () => t('ticket.status'),
-  priority: () => t('ticket.priority'),
-  assignee: () => t('ticket.assignee'),
-  contact: () => t('timeline.contact'),
-  company: () => t('timeline.company'),
-}
-
-function fieldName(field: string): string {
-  return FIELDS[field]?.() ?? field
-}
-
-function shown(value: unknown): string {
-  if (value === null || value === undefined) return t('timeline.nothing')
-  if (typeof value === 'object' && 'name' in value) return String(value.name)
-  return String(value)
 }
 
 function codesOf(tickets: { code: string }[]): string {

@@ -259,5 +259,6 @@ export const talkEnglish = {
   'timeline.imported': 'imported the ticket',
   'timeline.contact': 'contact',
   'timeline.company': 'company',
+  'timeline.mailbox': 'mailbox',
   'timeline.nothing': 'nothing',
 } as const

@@ -267,5 +267,6 @@ export const talkGerman: Translated<typeof talkEnglish> = {
   'timeline.imported': 'hat das Ticket importiert',
   'timeline.contact': 'Kontakt',
   'timeline.company': 'Firma',
+  'timeline.mailbox': 'Postfach',
   'timeline.nothing': 'nichts',
 }
