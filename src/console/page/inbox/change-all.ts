@@ -1,4 +1,5 @@
 /** Changes all tickets of a list, 100 in a request and not too many requests in a minute, while the person goes on. */
+import type { TicketConditions } from '../../../desk/tickets/conditions'
 import type { BulkResult } from '../../../desk/tickets/model'
 import type { Api } from '../api'
 import { number } from '../ui/measures'
@@ -44,13 +45,19 @@ export async function changeAll(api: Api, { filter, total }: All, changes: BulkC
   )
 }
 
+type Conditions = Required<TicketConditions>
+type Lists = { [Name in keyof Conditions]: Conditions[Name] extends unknown[] ? Name : never }[keyof Conditions]
+
+/** The filters that are lists with commas in an address. A body has them as JSON. */
+const LISTS = { status: true, priority: true, label_ids: true } satisfies Record<Lists, true>
+
 /** A filter of a list as a body has it. */
 function bodyOf(filter: Record<string, string>): object {
   const given = Object.entries(filter).filter(([, value]) => value)
   const custom = given.flatMap(([name, value]) => (name.startsWith('custom.') ? [[name.slice(7), value]] : []))
   const others = given.flatMap(([name, value]): [string, unknown][] => {
     if (name.startsWith('custom.')) return []
-    if (/^(label_ids|status|priority)$/.test(name)) return [[name, value.split(',')]]
+    if (Object.hasOwn(LISTS, name)) return [[name, value.split(',')]]
     return [[name, value === 'true' || value === 'false' ? value === 'true' : value]]
   })
   return { ...Object.fromEntries(others), ...(custom.length > 0 && { custom: Object.fromEntries(custom) }) }

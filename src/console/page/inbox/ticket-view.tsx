@@ -2,6 +2,7 @@
 import { ArrowLeft } from 'lucide'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Ticket, TicketWithMessages } from '../../../desk/tickets/model'
+import type { FieldName } from '../../../desk/tickets/ticket-fields'
 import { type Answer, type Api, Refusal } from '../api'
 import { learn, type Told } from '../events'
 import { EVERY_MS, useLive } from '../live'
@@ -108,22 +109,27 @@ async function readTag(api: Api, { latest, reload }: ReturnType<typeof useTicket
   throw new Refusal(412, 'PRECONDITION_FAILED', t('ticket.changed_meanwhile'), {})
 }
 
-const SET = [
-  'subject',
-  'status',
-  'priority',
-  'assignee',
-  'team',
-  'contact',
-  'company',
-  'labels',
-  'external_id',
-  'custom',
-] as const
+/** Names all that a change can set. A rating is the contact's. */
+const SET: Record<Exclude<FieldName, 'rating'>, true> = {
+  subject: true,
+  status: true,
+  priority: true,
+  contact: true,
+  company: true,
+  assignee: true,
+  team: true,
+  mailbox: true,
+  labels: true,
+  parent: true,
+  snoozed_until: true,
+  external_id: true,
+  custom: true,
+}
 
 /** Tells if both have the same of what a change can set. */
 function isSetAlike(one: Ticket, other: Ticket): boolean {
-  return SET.every((name) => JSON.stringify(one[name]) === JSON.stringify(other[name]))
+  const names = Object.keys(SET) as (keyof typeof SET)[]
+  return names.every((name) => JSON.stringify(one[name]) === JSON.stringify(other[name]))
 }
 
 function Back({ href }: { href: string }) {
