@@ -68,6 +68,7 @@ async function writtenByRules({ sql, organization_id }: Scope, ids: string[]): P
   if (ids.length === 0) return new Set()
   const rows = await sql<{ id: string }[]>`
     select id from messages
-    where organization_id = ${organization_id} and id = any(${ids}::uuid[]) and direction is distinct from 'inbound' and auto_reply`
+    where organization_id = ${organization_id} and id = any(${ids}::uuid[]) and auto_reply
+      and direction is distinct from 'inbound'`
   return new Set(rows.map(({ id }) => id))
 }

@@ -82,7 +82,7 @@ async function rowsOfGroups(
   const known = new Set(named.map(({ key }) => key))
   const groups = new Map<string | null, Figures>()
   for (const one of counted) {
-    // A sender who is no member any more has no name.
+    // A sender who was never a member has no name.
     const key = known.has(one.key) ? one.key : null
     const row = groups.get(key) ?? emptyRow()
     groups.set(key, row)

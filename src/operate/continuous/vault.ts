@@ -82,7 +82,7 @@ export async function openVault(
   return encrypted(target, await openKey((await readKey(target))!, passphrase, target.place))
 }
 
-/** @returns undefined when there is none @throws DamagedBackupError for what is too large to be one */
+/** @returns undefined when there is none @throws DamagedBackupError when it is larger than any of ours */
 async function readKey(target: Target): Promise<Uint8Array | undefined> {
   try {
     return await wholeOf(KEY, await target.open(KEY), KEY_MOST)

@@ -39,7 +39,7 @@ export function TextField({ handle, api, chooseMacro, mention, tools, ...props }
   const { editing, is_rich, inEditor, onReady, bePlain } = useEditor(props)
   useHandle(handle, area, editing, inEditor, is_rich)
   const onKeyDown = (event: KeyboardEvent) => {
-    // A menu of the tools has keys of its own.
+    // The menus of the tools handle their keys themselves.
     if ((event.target as HTMLElement).closest('[popover]')) return
     const is_command = event.ctrlKey || event.metaKey
     if (event.key === 'Enter' && is_command) props.send(event.shiftKey ? 'resolved' : undefined)
