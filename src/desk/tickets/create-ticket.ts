@@ -23,7 +23,7 @@ import { placePictures } from '../messages/pictures'
 import { getWritten } from '../messages/queries'
 import { type WrittenText, withHeld } from '../messages/written-text'
 import { promiseNew } from '../promises/keep'
-import { type Assignee, type Coming, chooseAssignees } from '../teams/assign'
+import { type Assignee, type Coming, choose, keepTurns, lockCandidates } from '../teams/assign'
 import { newTurn } from '../turn/shown-turn'
 import { eventsOfNew } from './changes'
 import { numberTaken, takeNumbers, takeNumbersInside } from './code'
@@ -160,13 +160,21 @@ async function write(shared: Scope, requests: Request[], is_shared: boolean): Pr
   // Before tickets lock anything: the numbers are taken on another connection.
   const unnumbered = accepted.flatMap(({ request }) => (request.number === undefined ? request : []))
   await giveNumbers(shared, unnumbered, is_shared ? takeNumbers : takeNumbersInside)
-  const locked = await lockNamed(shared, accepted, is_shared ? 'leave out' : 'wait')
+  const coming = accepted.flatMap(comingOf)
+  const [locked, candidates] = await together([
+    lockNamed(shared, accepted, is_shared ? 'leave out' : 'wait'),
+    lockCandidates(
+      shared,
+      coming.map(({ team_id }) => team_id),
+    ),
+  ])
   const writable = accepted.filter(({ references }) => isLocked(references, locked))
-  const given = await chooseAssignees(shared, writable.flatMap(comingOf))
+  const given = choose(candidates, writable.flatMap(comingOf))
   const tickets = writable.map(({ request, references }) => {
     return ticketOf(request, references, { locked, given_to: given.get(request.id), is_shared })
   })
-  await writeTickets(shared, tickets, () => publishNew(shared, tickets)).catch((error) => {
+  const also = () => together([publishNew(shared, tickets), keepTurns(shared, candidates)])
+  await writeTickets(shared, tickets, also).catch((error) => {
     const told = numberTaken(error)
     // Then all take new ones.
     if (told !== error) for (const { request } of accepted) request.number = undefined
