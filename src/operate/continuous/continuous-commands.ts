@@ -23,7 +23,7 @@ export const CONTINUOUS_COMMANDS: Command[] = [
   {
     name: 'backup status',
     meaning:
-      'Prints how the continuous backup is. Ends with 1 when it is older than twice BACKUP_LAG_SECONDS. A folder of this name is ./status.',
+      'Prints how the continuous backup is. Ends with 1 when it has faults, or is older than twice BACKUP_LAG_SECONDS. A folder of this name is ./status.',
     needs: 'nothing',
     run: status,
   },
@@ -58,7 +58,7 @@ export const CONTINUOUS_COMMANDS: Command[] = [
 async function status(): Promise<unknown> {
   await enter()
   const found = await backupStatus()
-  if (isBehind(found)) process.exitCode = 1
+  if (isBehind(found) || found.faults.length > 0) process.exitCode = 1
   return found
 }
 
