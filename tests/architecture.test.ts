@@ -174,6 +174,13 @@ describe('direction:', () => {
     ])
   })
 
+  // Others call `sweep`, `visit` and `visitAll`, or name one organization.
+  test('few files ask all organizations, or which machine is away', () => {
+    const door = /^base\/db\/(all-organizations|cluster\/away)$/
+    const outside = pairs().filter(({ from, to }) => door.test(to) && !from.startsWith('base/db/'))
+    expect(new Set(outside.map(({ from }) => from)).size).toBeWithin(15, 21)
+  })
+
   test('queries know no commands, and sections no routes of others', () => {
     const back = pairs().filter(({ from, to }) => /\/(queries|model)$/.test(from) && /\/(commands|routes)$/.test(to))
     expect(back).toEqual([])
