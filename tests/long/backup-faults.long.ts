@@ -114,6 +114,41 @@ test('a passphrase that is added, changed or removed later ends the start, and t
   }
 })
 
+test.each([
+  ['another', PASSPHRASE, (key: string) => fs.writeFileSync(key, 'foreign'), 'has another key.age'],
+  ['no', PASSPHRASE, (key: string) => fs.rmSync(key), 'has lost its key.age'],
+  ['a new', '', (key: string) => fs.writeFileSync(key, 'foreign'), 'has a key.age that this service did not write'],
+])(
+  '%s key.age in the place stops no service, nothing is written there, and all say so',
+  async (name, first, change, says) => {
+    const settings = settingsFor(name.replace(' ', '-'), { BACKUP_PASSPHRASE: first })
+    const key = path.join(settings.BACKUP_TO, 'key.age')
+    const first_run = await start(settings)
+    await untilCovered(settings.DATA_DIR)
+    const right = first ? fs.readFileSync(key) : undefined
+    const isSaid = ({ output }: Service) => until('it is said', () => output().includes(says))
+    // A service that runs finds it, too.
+    change(key)
+    await isSaid(first_run)
+    await first_run.stop()
+    const before = objectsIn(settings.BACKUP_TO)
+    const service = await start(settings)
+    await newTicket(service, name)
+    await isSaid(service)
+    expect(await runCli(['backup', 'status'], settings)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(says),
+    })
+    const ports = { PORT: new URL(service.url).port, SMTP_PORT: String(service.smtp_port) }
+    expect((await runCli(['doctor', '--json'], { ...settings, ...ports })).stdout).toContain(says)
+    expect(objectsIn(settings.BACKUP_TO)).toEqual(before)
+    if (right) fs.writeFileSync(key, right)
+    else fs.rmSync(key)
+    await untilCovered(settings.DATA_DIR)
+    await expectTickets(settings, [name], { BACKUP_PASSPHRASE: first })
+  },
+)
+
 test('a place that lost what was in it stops no service, gets no key, and is used when it is back', async () => {
   const settings = settingsFor('unmounted', { BACKUP_PASSPHRASE: PASSPHRASE })
   const first = await start(settings)

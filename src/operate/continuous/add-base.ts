@@ -27,7 +27,7 @@ export async function addBase(
   piece: string | undefined,
 ): Promise<Manifest> {
   // Opens it anew, as a restore will: another process may have taken it, or changed its key.
-  const own = await readOwn(await openOwnVault('leave'), writer, state)
+  const own = await readOwn(await openOwnVault('leave', state), writer, state)
   const known = own.chains.find(({ id }) => id === chain_id)
   const chains = known
     ? own.chains.map((chain) => (chain === known ? { ...chain, bases: [...chain.bases, base] } : chain))

@@ -38,7 +38,7 @@ export async function backupStatus(): Promise<BackupStatus> {
     const until = is_ours ? [state.covered_until ?? '', bases.at(-1)?.ended_at ?? ''].toSorted()[1] : undefined
     return {
       place: vault.target.place,
-      is_encrypted: vault.is_encrypted,
+      is_encrypted: vault.key_digest !== null,
       base_copies: bases.length,
       last_base: bases.at(-1)?.ended_at ?? null,
       restorable_from: bases[0]?.ended_at ?? null,

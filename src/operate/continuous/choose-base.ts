@@ -44,8 +44,8 @@ export function chooseBase(
 }
 
 /** True when the objects of a copy can be told from those that somebody else made. */
-export function isProvable({ key }: Pick<Base, 'key'>, { is_encrypted }: Vault): boolean {
-  return key === undefined ? is_encrypted : keyFingerprints().includes(key)
+export function isProvable({ key }: Pick<Base, 'key'>, { key_digest }: Vault): boolean {
+  return key === undefined ? key_digest !== null : keyFingerprints().includes(key)
 }
 
 /** The copy before one in its chain, which can be restored to the same moment: the log goes on from there. */

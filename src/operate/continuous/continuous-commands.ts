@@ -72,7 +72,7 @@ async function adopt(options: Options): Promise<unknown> {
     if (!options.yes) await refuseLiving(vault, state.service)
     const writer = await readWriter(state.service, typeof target === 'string' ? undefined : target)
     const { generation } = await adoptTarget(vault, writer)
-    writeState({ ...state, generation })
+    writeState({ ...state, generation, key_digest: vault.key_digest })
     return { adopted: config.BACKUP_TO }
   } catch (error) {
     throw explained(error, 'the adoption')

@@ -32,7 +32,7 @@ import { prune } from './prune'
 import { ServerWaker } from './server-waker'
 import type { BackupState } from './state'
 import { isThere } from './target'
-import type { Vault } from './vault'
+import { checkKey, type Vault } from './vault'
 import { Verifier } from './verifier'
 import type { WaitingLog } from './waiting-log'
 
@@ -95,14 +95,13 @@ export class Keeper {
     return this.#state
   }
 
-  /** Makes sure whose the target is. @throws ForeignTargetError, PassphraseError; others while the target is away */
+  /** Makes sure whose the target is. @throws ForeignTargetError, PassphraseError; others while it is away or changed */
   async claim(): Promise<void> {
-    // A place that was written to is not begun anew: its disk may not be mounted.
-    const vault = await openOwnVault(this.#state.place === config.BACKUP_TO ? 'leave' : 'begin')
+    const vault = await openOwnVault('begin', this.#state)
     const manifest = await claimTarget(vault, this.#state, this.#writer)
     Object.assign(this.#state, {
-      ...{ place: vault.target.place, generation: manifest.generation, is_unproven: isUnproven(manifest) },
-      last_base: manifest.chains.at(-1)?.bases.at(-1)?.ended_at,
+      ...{ place: vault.target.place, key_digest: vault.key_digest, generation: manifest.generation },
+      ...{ is_unproven: isUnproven(manifest), last_base: manifest.chains.at(-1)?.bases.at(-1)?.ended_at },
     })
     this.#notes.write()
     this.#manifest = manifest
@@ -173,6 +172,7 @@ export class Keeper {
   /** @param is_writing looks in any case: a piece of another process in the place of ours would break the chain */
   async #checkOwner(vault: Vault, is_writing: boolean): Promise<void> {
     if (!is_writing && performance.now() - this.#owned_ms < OWN_MS) return
+    await checkKey(vault)
     this.#manifest = await readOwn(vault, this.#writer, this.#state)
     this.#state.generation = this.#manifest.generation
     await this.#checkLog(vault)

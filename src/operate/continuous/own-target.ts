@@ -36,9 +36,16 @@ export class OlderManifestError extends BackupError {
 /** The service that writes, as the target names it. */
 export type Writer = { service: string; writer: string; postgresql: Manifest['postgresql'] }
 
-/** Opens the target of the settings. @throws PassphraseError */
-export function openOwnVault(if_empty: 'begin' | 'leave'): Promise<Vault> {
-  return openVault(openTarget(config.BACKUP_TO!), config.BACKUP_PASSPHRASE, if_empty)
+/**
+ * Opens the target of the settings. One that was written to is not begun anew: its disk may not be mounted.
+ * @param state what the service noted; undefined when the operator gives it the target
+ * @throws PassphraseError, ExchangedKeyError
+ */
+export function openOwnVault(if_empty: 'begin' | 'leave', state: Partial<BackupState> = {}): Promise<Vault> {
+  const is_known = state.place === config.BACKUP_TO
+  return openVault(openTarget(config.BACKUP_TO!), config.BACKUP_PASSPHRASE, is_known ? 'leave' : if_empty, {
+    known_digest: is_known ? state.key_digest : undefined,
+  })
 }
 
 /**
@@ -122,7 +129,7 @@ export async function openOwnBackup(
   state: BackupState | undefined,
 ): Promise<{ vault: Vault; manifest: Manifest; head: Head | undefined }> {
   useSecrets(...presentKeys())
-  const vault = await openOwnVault('leave')
+  const vault = await openOwnVault('leave', state)
   const { place } = vault.target
   const found = await readWithHead(vault, () => readKnown(vault, state?.place === place ? state : {}))
   if (!found) throw new BackupError(`${place} holds no backup yet`)

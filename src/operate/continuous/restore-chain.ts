@@ -50,7 +50,7 @@ export async function restoreChain(place: string, options: RestoreOptions): Prom
   try {
     takeKey()
     const accepted = options.is_unproven ? 'any' : 'proven'
-    const vault = await openVault(reachTarget(place), config.BACKUP_PASSPHRASE, 'leave', accepted)
+    const vault = await openVault(reachTarget(place), config.BACKUP_PASSPHRASE, 'leave', { accepted })
     const found = await readWithHead(vault, () => readManifest(vault)).catch((error) => {
       throw error instanceof OtherKeyError ? wrongKey() : error
     })

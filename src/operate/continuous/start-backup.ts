@@ -13,7 +13,7 @@ import { wordsOf } from './backup-words'
 import { FILES } from './chain-manifest'
 import { Keeper } from './keeper'
 import { ForeignTargetError, type Writer } from './own-target'
-import { nameOfService, readState, readVerified } from './state'
+import { type BackupState, nameOfService, readState, readVerified } from './state'
 import { HEAD, KEY, MANIFEST, PassphraseError } from './vault'
 import { WaitingLog } from './waiting-log'
 
@@ -39,12 +39,21 @@ export async function startBackup(
   try {
     await within(CLAIM_MS, keeper.claim(), 'it does not answer')
   } catch (error) {
-    if (error instanceof ForeignTargetError || error instanceof PassphraseError) throw new ConfigError(error.message)
+    if (isOfOperator(error, state)) throw new ConfigError((error as Error).message)
     log.error({ reason: wordsOf(error) }, 'the backup cannot be written, and is tried again')
   }
   keeper.start()
   showBackup(() => keeper.state, config.BACKUP_VERIFY === 'on' ? () => readVerified() : undefined)
   return keeper
+}
+
+/**
+ * True for an error of the settings. Who can write to the place ends no start: a key that others may have put there is
+ * an error of the place.
+ */
+function isOfOperator(error: unknown, { place, key_digest }: BackupState): boolean {
+  if (error instanceof ForeignTargetError) return true
+  return error instanceof PassphraseError && (place !== config.BACKUP_TO || key_digest !== undefined)
 }
 
 /** Names this process of the service as the one that writes. */
@@ -62,7 +71,7 @@ export async function readWriter(service: string, owner: ConnectionOptions | und
 /**
  * Makes the folder of BACKUP_TO when the one above it is there: a disk that is not mounted has none.
  * @returns the folder, which must belong to the user of the service
- * @throws ConfigError
+ * @throws ConfigError; for what is in a folder only if it was never written to, because others may be able to
  */
 export function prepareTarget(): string | undefined {
   const { BACKUP_TO, DATA_DIR } = config
@@ -72,8 +81,9 @@ export function prepareTarget(): string | undefined {
     throw new ConfigError(`BACKUP_TO ${BACKUP_TO} and DATA_DIR are one folder, or one is in the other: name another`)
   }
   const found = fs.statSync(BACKUP_TO, { throwIfNoEntry: false })
+  if (readState()?.place === BACKUP_TO) return found?.isDirectory() ? BACKUP_TO : undefined
   if (found && !found.isDirectory()) throw new ConfigError(`BACKUP_TO ${BACKUP_TO} is no folder`)
-  if (!found && fs.existsSync(path.dirname(BACKUP_TO)) && readState()?.place !== BACKUP_TO) make(BACKUP_TO)
+  if (!found && fs.existsSync(path.dirname(BACKUP_TO))) make(BACKUP_TO)
   if (!fs.existsSync(BACKUP_TO)) return undefined
   refuseOthersFiles(BACKUP_TO)
   return BACKUP_TO

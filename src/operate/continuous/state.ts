@@ -16,6 +16,8 @@ export type BackupState = {
   /** The target that was written to last, and the number of the manifest there. */
   place?: string
   generation?: number
+  /** Tells its key from others; null without encryption, absent when an earlier release wrote last. */
+  key_digest?: string | null
   /** The last piece of the log that is there. */
   shipped?: { chain: string; piece: string }
   /** The last base copy is of a release whose objects have no proof, or of another SECRET_KEY. */

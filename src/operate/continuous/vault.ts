@@ -4,6 +4,7 @@
  * opens `key.age`, which holds the identity that all else is encrypted for, as age's own program keeps identities. Who
  * does not know that identity can neither read an object nor make one.
  */
+import { createHash } from 'node:crypto'
 import { setImmediate as giveWay } from 'node:timers/promises'
 import { Decrypter, Encrypter, generateX25519Identity, identityToRecipient } from 'age-encryption'
 import { isNothingThere } from '../../desk/attachments/store-faults'
@@ -33,9 +34,13 @@ const STEP_BYTES = 256 * 1024
 /** The passphrase does not fit the target, or one of them has none. */
 export class PassphraseError extends BackupError {}
 
+/** The target's key is not the one that it was opened by before: somebody else can write there. */
+export class ExchangedKeyError extends BackupError {}
+
 export type Vault = {
   target: Target
-  is_encrypted: boolean
+  /** Tells the key of the target from others. Null: it has none, and nothing is encrypted. */
+  key_digest: string | null
   /** Writes an object: it is durable when this resolves. */
   put(name: string, content: Content): Promise<void>
   /** Writes a small object in the place of one that may be there, which stays when this rejects. */
@@ -52,18 +57,20 @@ export type Vault = {
  * Opens the target for reading and writing.
  * @param if_empty `begin` makes the key of an empty target
  * @param accepted which objects are read. Nobody but who has the passphrase made an encrypted one: it needs no MAC
- * @throws PassphraseError
+ * @param known_digest the `key_digest` of before
+ * @throws PassphraseError; ExchangedKeyError, before the passphrase is tried
  */
 export async function openVault(
   target: Target,
   passphrase: string | undefined,
   if_empty: 'begin' | 'leave',
-  accepted: Accepted = 'proven',
+  { accepted = 'proven', known_digest }: { accepted?: Accepted; known_digest?: string | null } = {},
 ): Promise<Vault> {
   const key = await readKey(target)
+  await requireSameKey(target, key, known_digest)
   if (key) {
     if (!passphrase) throw new PassphraseError(`the backup in ${target.place} is encrypted: set BACKUP_PASSPHRASE`)
-    return encrypted(target, await openKey(key, passphrase, target.place))
+    return encrypted(target, await openKey(key, passphrase, target.place), digestOf(key))
   }
   if (!passphrase) return plain(target, accepted)
   if (await isThere(target, MANIFEST)) {
@@ -79,7 +86,36 @@ export async function openVault(
   encrypter.setPassphrase(passphrase)
   await target.putNew(KEY, await encrypter.encrypt(`${identity}\n`))
   // When two services begin at once the key of one stands, and both use it.
-  return encrypted(target, await openKey((await readKey(target))!, passphrase, target.place))
+  const stands = (await readKey(target))!
+  return encrypted(target, await openKey(stands, passphrase, target.place), digestOf(stands))
+}
+
+/** Looks if the target still has the key that a vault was opened by. @throws ExchangedKeyError */
+export async function checkKey({ target, key_digest }: Vault): Promise<void> {
+  await requireSameKey(target, await readKey(target), key_digest)
+}
+
+/** @throws ExchangedKeyError saying what to do */
+async function requireSameKey(
+  target: Target,
+  key: Uint8Array | undefined,
+  known_digest: string | null | undefined,
+): Promise<void> {
+  if (known_digest === undefined || known_digest === digestOf(key)) return
+  const backup = `the backup in ${target.place}`
+  if (known_digest === null) {
+    throw new ExchangedKeyError(`${backup} has a ${KEY} that this service did not write: remove it`)
+  }
+  const action = `put back the one that was there, which every restore needs, or name another place`
+  if (key) throw new ExchangedKeyError(`${backup} has another ${KEY} than it was written with: ${action}`)
+  if (await isThere(target, MANIFEST)) throw new ExchangedKeyError(`${backup} has lost its ${KEY}: ${action}`)
+  throw new ExchangedKeyError(
+    `${backup} has lost its manifest and its ${KEY}: is the right disk mounted? To begin anew, run cli backup adopt`,
+  )
+}
+
+function digestOf(key: Uint8Array | undefined): string | null {
+  return key ? createHash('sha256').update(key).digest('hex') : null
 }
 
 /** @returns undefined when there is none @throws DamagedBackupError when it is larger than any of ours */
@@ -136,7 +172,7 @@ async function openKey(key: Uint8Array, passphrase: string, place: string): Prom
 function plain(target: Target, usual: Accepted): Vault {
   return {
     target,
-    is_encrypted: false,
+    key_digest: null,
     async put(name, content) {
       await target.put(name, seal(name, content))
     },
@@ -149,14 +185,14 @@ function plain(target: Target, usual: Accepted): Vault {
   }
 }
 
-async function encrypted(target: Target, identity: string): Promise<Vault> {
+async function encrypted(target: Target, identity: string, key_digest: string | null): Promise<Vault> {
   const encrypter = new Encrypter()
   encrypter.addRecipient(await identityToRecipient(identity))
   const decrypter = new Decrypter()
   decrypter.addIdentity(identity)
   return {
     target,
-    is_encrypted: true,
+    key_digest,
     async put(name, content) {
       await target.put(name, await encrypter.encrypt(streamOf(inSteps(seal(name, content)))))
     },

@@ -12,11 +12,13 @@ import {
   adoptTarget,
   claimTarget,
   isUnproven,
+  openOwnBackup,
   openOwnVault,
   refuseLiving,
 } from '../../../src/operate/continuous/own-target'
 import { prepareTarget } from '../../../src/operate/continuous/start-backup'
-import { contentOf } from '../../../src/operate/continuous/vault'
+import { writeState } from '../../../src/operate/continuous/state'
+import { checkKey, contentOf, ExchangedKeyError } from '../../../src/operate/continuous/vault'
 import { WaitingLog } from '../../../src/operate/continuous/waiting-log'
 import { checkContinuousBackup } from '../../../src/operate/doctor/continuous-backup'
 import { forgeObject } from '../../support/continuous'
@@ -54,6 +56,67 @@ test('a folder of other things is refused, and a link that leads nowhere', () =>
   fs.writeFileSync(at('file'), '')
   expect(() => prepare(at('file'))).toThrow('is no folder')
   expect(prepare(at('new'))).toBe(at('new'))
+})
+
+test('what somebody puts into a place that was written to ends no start', () => {
+  const BACKUP_TO = at('known')
+  using _ = withSettings({ DATA_DIR, BACKUP_TO })
+  fs.mkdirSync(BACKUP_TO)
+  fs.writeFileSync(at('known/report'), '')
+  expect(prepareTarget).toThrow('holds other files')
+  writeState({ service: 'owner', place: BACKUP_TO, generation: 1 })
+  try {
+    expect(prepareTarget()).toBe(BACKUP_TO)
+    fs.rmSync(BACKUP_TO, { recursive: true })
+    fs.writeFileSync(BACKUP_TO, '')
+    expect(prepareTarget()).toBeUndefined()
+  } finally {
+    fs.rmSync(path.join(DATA_DIR, 'backup.json'))
+  }
+})
+
+describe('a key that is not the one of before', () => {
+  const service = 'owner'
+  const owner = { service, writer: 'one', postgresql: null }
+  const BACKUP_PASSPHRASE = 'correct horse battery staple'
+
+  /** Gives a place to the service. @returns what it noted, and its vault */
+  async function claimed(place: string, passphrase: string) {
+    useSecrets('a secret key that only tests use')
+    fs.mkdirSync(at(place))
+    const SECRET_KEY = 'a secret key that only tests use'
+    const settings = withSettings({ DATA_DIR, BACKUP_TO: at(place), BACKUP_PASSPHRASE: passphrase, SECRET_KEY })
+    const vault = await openOwnVault('begin')
+    const { generation } = await claimTarget(vault, { service }, owner)
+    return { settings, vault, state: { service, place: at(place), generation, key_digest: vault.key_digest } }
+  }
+
+  test.each([
+    ['another', BACKUP_PASSPHRASE, (key: string) => fs.writeFileSync(key, 'foreign'), 'another key.age than'],
+    ['missing', BACKUP_PASSPHRASE, (key: string) => fs.rmSync(key), 'lost its key.age'],
+    ['new', '', (key: string) => fs.writeFileSync(key, 'foreign'), 'a key.age that this service did not write'],
+  ])('%s is found by what is open and what opens it, before it is tried', async (kind, passphrase, change, says) => {
+    const { settings, vault, state } = await claimed(`key-${kind}`, passphrase)
+    using _ = settings
+    await openOwnVault('leave', state)
+    await checkKey(vault)
+    change(at(`key-${kind}`, 'key.age'))
+    const before = fs.readdirSync(at(`key-${kind}`))
+    for (const look of [() => checkKey(vault), () => openOwnVault('begin', state), () => openOwnBackup(state)]) {
+      const error = await Promise.resolve(look()).catch((thrown) => thrown)
+      expect(error).toBeInstanceOf(ExchangedKeyError)
+      expect(error.message).toContain(says)
+    }
+    expect(fs.readdirSync(at(`key-${kind}`))).toEqual(before)
+  })
+
+  test('is found in an empty place, which gets none', async () => {
+    const { settings, state } = await claimed('key-emptied', BACKUP_PASSPHRASE)
+    using _ = settings
+    for (const name of fs.readdirSync(at('key-emptied'))) fs.rmSync(at('key-emptied', name), { recursive: true })
+    await expect(openOwnVault('begin', state)).rejects.toThrow('has lost its manifest and its key.age')
+    expect(fs.readdirSync(at('key-emptied'))).toEqual([])
+  })
 })
 
 test('no key is left in a place that is only read', async () => {
