@@ -234,10 +234,11 @@ describe('while a mailbox is at fault', () => {
     const messages = []
     for (let count = 0; count < 5; count++) messages.push(await write())
     await drain()
+    const { sql } = connection()
     // A try each hour.
-    for (let hour = 0; hour < 24; hour++) {
-      await connection().sql`update outbox set queued_at = queued_at - interval '1 hour' where lane_id = ${mailbox.id}`
-      await connection().sql`update lane_faults set failing_since = failing_since - interval '1 hour'`
+    for (let hours = 1; hours <= 24; hours++) {
+      await sql`update outbox set queued_at = now() - make_interval(hours => ${hours}) where lane_id = ${mailbox.id}`
+      await sql`update lane_faults set failing_since = now() - make_interval(hours => ${hours})`
       await tryNow()
     }
     for (const message of messages) expect(await rowOf(message)).toMatchObject({ attempts: 0, parked: true })
