@@ -13,6 +13,14 @@ import { fromName } from '../../desk/templates/from-name'
 import { recordActivity } from '../../desk/timeline/activity'
 import { type LetterText, plainName, type ReadyLetter } from './letter-texts'
 
+/**
+ * Letters to one contact in 24 hours that the service sends by itself. A machine that opens a ticket by each mail,
+ * which a rule resolves, ends with it.
+ */
+const MOST_TO_CONTACT = 20
+/** Tickets of the contact among which they are counted. */
+const LATEST_TICKETS = 100
+
 /** A ticket that waits for its letter, with its request. */
 type Asked = {
   id: string
@@ -33,7 +41,8 @@ type Asked = {
  * Writes the letter, and notes that it leaves: its links are good from now on, and answers to it lead to the ticket.
  * @param id of the letter and of the request
  * @returns undefined when nobody is to be asked: the ticket is open again, merged or gone, it has no contact, no
- *   mailbox can send, or the organization has switched it off meanwhile
+ *   mailbox can send, or the organization has switched it off meanwhile. By itself the service asks no machine, and
+ *   nobody too often
  */
 export function writeRatingLetter(scope: Scope, id: string, ticket_id: string): Promise<ReadyLetter | undefined> {
   return inTransaction(scope, async (scope) => {
@@ -43,7 +52,9 @@ export function writeRatingLetter(scope: Scope, id: string, ticket_id: string): 
     const { mailbox, recipients } = await findRecipients(scope, asked, [])
     const writer = await readWriter(scope, { ticket_id, contact_id })
     const [to] = recipients
-    if (!mailbox || !to || (is_automatic && writer.is_forged)) return undefined
+    if (!mailbox || !to) return undefined
+    if (is_automatic && (writer.is_forged || (await isForMachine(scope, { id, ticket_id, contact_id }))))
+      return undefined
     const { address, plus_addressing, organization_name } = mailbox
     const message_id = newMessageId(id, domainsOf(address)[0] ?? '')
     if (sent_at === null) await noteSent(scope, { id, ticket_id, contact_id, is_automatic, message_id, locked_at })
@@ -72,6 +83,27 @@ async function findAsked({ sql, organization_id }: Scope, id: string, ticket_id:
     join organizations o on o.id = ${organization_id}
     where r.organization_id = ${organization_id} and r.id = ${id}`
   return asked
+}
+
+/** Tells if machines and lists alone wrote on a ticket, or its contact got many letters lately. */
+async function isForMachine(
+  { sql, organization_id }: Scope,
+  { id, ticket_id, contact_id }: { id: string; ticket_id: string; contact_id: string },
+): Promise<boolean> {
+  const [found] = await sql<{ is_for_machine: boolean }[]>`
+    select coalesce((
+      select bool_and(m.auto_reply or m.from_list) from messages m
+      where m.organization_id = ${organization_id} and m.ticket_id = ${ticket_id} and m.direction = 'inbound'
+    ), false) or (
+      select count(*) >= ${MOST_TO_CONTACT} from rating_requests r
+      where r.organization_id = ${organization_id} and r.id <> ${id} and r.is_automatic
+        and r.sent_at > now() - interval '24 hours' and r.ticket_id = any(array(
+          select t.id from tickets t
+          where t.organization_id = ${organization_id} and t.contact_id = ${contact_id} and t.deleted_at is null
+          order by t.id desc limit ${LATEST_TICKETS}
+        ))
+    ) as is_for_machine`
+  return found!.is_for_machine
 }
 
 type Sent = {

@@ -215,6 +215,34 @@ describe('after a while', () => {
     expect(await lettersTo(started, email)).toHaveLength(1)
   })
 
+  test.each<[string, Record<string, string>]>([
+    ['machines', { Auto_Submitted: 'auto-generated' }],
+    ['lists', { List_Id: 'Pumps <pumps.lists.example>' }],
+  ])('a ticket on which %s alone wrote is not asked about, but by whoever wants to', async (_, fields) => {
+    await after(0)
+    const { id, email } = await ticketOf('It drips', 'resolved', fields)
+    expect(await lettersTo(started, email)).toEqual([])
+    expect((await ask(id)).status).toBe(200)
+    expect(await lettersTo(started, email)).toHaveLength(1)
+  })
+
+  test('a contact whose tickets are resolved all the time is asked 20 times in 24 hours', async () => {
+    await after(0)
+    const { contact, email } = await ticketOf()
+    const { sql } = desk.scope
+    for (let count = 1; count < 20; count++) {
+      const { id } = await createTicket(desk.agent, { contact_id: contact.id })
+      await desk.agent.patch(`/tickets/${id}`, { status: 'resolved' })
+    }
+    expect(await lettersTo(started, email)).toHaveLength(20)
+    const { id } = await createTicket(desk.agent, { contact_id: contact.id })
+    await desk.agent.patch(`/tickets/${id}`, { status: 'resolved' })
+    expect(await lettersTo(started, email)).toEqual([])
+    await sql`update rating_requests set sent_at = now() - interval '25 hours' where organization_id = ${desk.id}`
+    for (const status of ['open', 'resolved']) await desk.agent.patch(`/tickets/${id}`, { status })
+    expect(await lettersTo(started, email)).toHaveLength(1)
+  })
+
   test('a merge and an erasure take back what waits', async () => {
     await after(60)
     const [one, other] = [await ticketOf(), await ticketOf()]

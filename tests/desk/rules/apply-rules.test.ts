@@ -148,6 +148,28 @@ describe('an attack: mail that a machine wrote', () => {
     expect(await messagesOf(desk.agent, id)).toHaveLength(3)
   })
 
+  test('a machine that does not say so, and opens a ticket by each mail, gets 20 answers in 24 hours', async () => {
+    const desk = await started.createDesk()
+    const { scope, id } = desk
+    await createRule(desk.admin, { macro: { ...THANKS, changes: { priority: 'low' } } })
+    const email = `robot.${newId().slice(-12)}@customer.example`
+    for (let round = 0; round < 22; round++) await write(desk, { From: `Robot <${email}>`, Subject: `Case ${round}` })
+    expect(sentTo(email)).toHaveLength(20)
+    const { data } = (await desk.agent.get('/tickets?per_page=100')).body
+    expect(data.map(({ priority }: { priority: string }) => priority)).toEqual(Array(22).fill('low'))
+    // Others are answered, and so is the machine when one of its answers counts no more.
+    const other = `ann.${newId().slice(-12)}@customer.example`
+    await write(desk, { From: `Ann <${other}>` })
+    expect(sentTo(other)).toHaveLength(1)
+    await scope.sql`
+      update message_recipients set email_key = 'gone@customer.example'
+      where organization_id = ${id} and email_key = ${email} and message_id = (
+        select min(message_id::text)::uuid from message_recipients where organization_id = ${id} and email_key = ${email}
+      )`
+    await write(desk, { From: `Robot <${email}>`, Subject: 'Case 23' })
+    expect(sentTo(email)).toHaveLength(21)
+  })
+
   test('a public message that cannot leave counts, too, until a day is over', async () => {
     const desk = await createOrganization()
     const { admin, agent, scope } = desk
