@@ -50,6 +50,8 @@ export const READS: Read[] = [
   list('a rare label', 20, (s) => `label_ids=${s.rare_label}`),
   list('the most used label and open', 20, (s) => `label_ids=${s.top_label}&status=open`),
   list('the busiest assignee', 8, (s) => `assignee_id=${s.top_assignee}`),
+  list('the busiest team', 20, (s) => `team_id=${s.top_team}`),
+  list('the busiest team and open', 20, (s) => `team_id=${s.top_team}&status=open`),
   list('the largest company and open', 15, (s) => `company_id=${s.top_company}&status=open`),
   list('created in 2024', 15, () => 'created_after=2024-01-01T00:00:00Z&created_before=2025-01-01T00:00:00Z'),
   list('what is due first', 20, () => 'sort=due_at'),

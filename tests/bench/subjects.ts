@@ -11,12 +11,13 @@ export type Subject = {
   email: string
   top_company: string
   top_assignee: string
+  top_team: string
   top_label: string
   rare_label: string
 }
 
 export async function findSubject(sql: postgres.Sql, organization_id: string, size: number): Promise<Subject> {
-  const busiest = async (column: 'company_id' | 'assignee_id') => {
+  const busiest = async (column: 'company_id' | 'assignee_id' | 'team_id') => {
     const [found] = await sql<{ id: string }[]>`
       select ${sql(column)} as id from tickets where organization_id = ${organization_id} and ${sql(column)} is not null
       group by 1 order by count(*) desc limit 1`
@@ -36,6 +37,7 @@ export async function findSubject(sql: postgres.Sql, organization_id: string, si
     email: contact!.email,
     top_company: await busiest('company_id'),
     top_assignee: await busiest('assignee_id'),
+    top_team: await busiest('team_id'),
     top_label: labels[0]!.id,
     rare_label: labels.at(-1)!.id,
   }

@@ -70,6 +70,8 @@ export async function addConversation(rows: Rows, random: Random, tenant: Tenant
     contact_id: contact.id,
     company_id: contact.company_id,
     assignee_id: assignee?.id ?? null,
+    team_id: random.chance(0.7) ? tenant.teams[random.mostlyLow(tenant.teams.length)]! : null,
+    mailbox_id: random.chance(0.8) ? tenant.mailbox_id : null,
     custom,
     custom_words,
     ...dueOf(status, created_ms + 20 * paceOf(number)),

@@ -7,6 +7,7 @@ import {
   labels,
   mailboxes,
   memberships,
+  teams,
   ticket_counters,
   users,
 } from '../../../src/base/db/schema'
@@ -29,6 +30,7 @@ export type Tenant = {
   users: { id: string; name: string }[]
   contacts: Contact[]
   labels: string[]
+  teams: string[]
 }
 
 /** The account that is an admin of every organization. */
@@ -49,6 +51,7 @@ const LAST_NAMES = (
 const COLORS = ['#EF4444', '#F97316', '#EAB308', '#22C55E', '#3B82F6', '#8B5CF6', '#6B7280']
 /** Share of the contacts that belong to a company. */
 const IN_COMPANY = 0.8
+const TEAMS = 10
 
 /** The id of the organization with this place in BENCH_ORGS, counted from 1. */
 export function tenantId(place: number): string {
@@ -101,6 +104,7 @@ async function createTenant(
     users: people,
     contacts: await createContacts(sql, random, organization_id, company_ids, Math.max(100, Math.floor(size / 10))),
     labels: await createLabels(sql, random, organization_id, size >= 100_000 ? 50 : 12),
+    teams: await createTeams(sql, random, organization_id),
   }
 }
 
@@ -175,6 +179,16 @@ async function createLabels(sql: postgres.Sql, random: Random, organization_id: 
     color: COLORS[index % COLORS.length]!,
   }))
   await copyRows(sql, labels, rows)
+  return rows.map(({ id }) => id)
+}
+
+async function createTeams(sql: postgres.Sql, random: Random, organization_id: string) {
+  const rows = Array.from({ length: TEAMS }, (_, index) => ({
+    organization_id,
+    id: random.idAt(START_MS + index),
+    name: `Team ${index + 1}`,
+  }))
+  await copyRows(sql, teams, rows)
   return rows.map(({ id }) => id)
 }
 
