@@ -33,6 +33,12 @@ const FAST_SETTINGS = {
 }
 
 /**
+ * A statement of a test runs a few times on its connection. To plan it for its values each of the first five times
+ * takes a fifth of the server's time. Tests of plans name the way themselves, and long tests run as the service does.
+ */
+const PLANNED_ONCE = { plan_cache_mode: 'force_generic_plan' }
+
+/**
  * Most code of a test runs a few times only: to optimize it as early as a service does takes a sixth of the processor
  * time of all files. Long tests measure, and run as the service does.
  */
@@ -118,7 +124,7 @@ async function run(args: string[]): Promise<number> {
   onStopRequest((signal) => stopped.abort(signal))
   process.on('SIGHUP', () => stopped.abort('SIGHUP'))
   try {
-    const server = await startServer(dir)
+    const server = await startServer(dir, args)
     // The senders of mail are looked up there: no name exists, unless a test has a DNS server of its own.
     using dns = await startDns()
     process.env.DNS_SERVERS = dns.address
@@ -152,13 +158,14 @@ type TestServer = {
   stop(): Promise<void>
 }
 
-async function startServer(dir: string): Promise<TestServer> {
+async function startServer(dir: string, args: string[]): Promise<TestServer> {
   if (process.env.CITUS_URL) return useCluster(process.env.CITUS_URL)
   const given = process.env.DESKWIRE_TEST_DATABASE_URL
   if (given) return { createTemplate: () => createTemplate(given), stop: () => dropTemplate(given) }
   const { startEmbedded } = await import('../src/base/db/embedded/supervise')
   const port = await freePort()
-  const settings = { ...FAST_SETTINGS, listen_addresses: '127.0.0.1', port: String(port) }
+  const planned = args.includes(LONG) ? {} : PLANNED_ONCE
+  const settings = { ...FAST_SETTINGS, ...planned, listen_addresses: '127.0.0.1', port: String(port) }
   const server = await startEmbedded(path.join(dir, 'data'), { settings })
   const url = urlOf(server.connection, port, 'postgres')
   return {
