@@ -19,14 +19,32 @@ export function readSources(folder: string): Map<string, Source> {
   )
 }
 
+/** Parses the text when something is asked that needs it: most tests only search it. */
 export function readSource(file: string, text: string): Source {
+  let parsed: Pick<Source, 'imports' | 'functions' | 'exported'> | undefined
+  const parse = () => (parsed ??= parseSource(file, text))
+  return {
+    text,
+    lines: text.trimEnd().split('\n').length,
+    get imports() {
+      return parse().imports
+    },
+    get functions() {
+      return parse().functions
+    },
+    get exported() {
+      return parse().exported
+    },
+  }
+}
+
+function parseSource(file: string, text: string) {
   const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true)
   const from = file.replace(/\.tsx?$/, '')
-  const nodes = [...nodesOf(source)]
+  const nodes = nodesOf(source)
   const imports = nodes.flatMap((node) => importOf(node, from) ?? [])
   const functions = nodes.flatMap((node) => functionOf(node, source) ?? [])
-  const exported = source.statements.flatMap(exportsOf)
-  return { text, lines: text.trimEnd().split('\n').length, imports, functions, exported }
+  return { imports, functions, exported: source.statements.flatMap(exportsOf) }
 }
 
 /**
@@ -38,15 +56,10 @@ export function commentsOf(text: string): string[] {
 }
 
 /** A node and all that is in it. */
-export function* nodesOf(node: ts.Node): Generator<ts.Node> {
-  yield node
-  for (const child of childrenOf(node)) yield* nodesOf(child)
-}
-
-function childrenOf(node: ts.Node): ts.Node[] {
-  const children: ts.Node[] = []
-  ts.forEachChild(node, (child) => void children.push(child))
-  return children
+export function nodesOf(node: ts.Node, found: ts.Node[] = []): ts.Node[] {
+  found.push(node)
+  ts.forEachChild(node, (child) => void nodesOf(child, found))
+  return found
 }
 
 /** `import`, `export … from`, `import('…')` as a call and as a type, `require('…')` and that of `createRequire`. */
