@@ -143,45 +143,44 @@ test('a plain object is what zstd alone unpacks', async () => {
 })
 
 describe('a passphrase', () => {
-  test('that is wrong or missing opens nothing', async () => {
-    const folder = freshFolder()
-    await openVault(openTarget(folder), PASSPHRASE, 'begin')
-    const open = (passphrase?: string) => openVault(openTarget(folder), passphrase, 'begin')
-    await expect(open('correct horse battery stapler')).rejects.toThrow(PassphraseError)
-    await expect(open()).rejects.toThrow('is encrypted: set BACKUP_PASSPHRASE')
+  let folder: string
+  let vaults: Vault[]
+  beforeAll(async () => {
+    folder = freshFolder()
+    vaults = await Promise.all([1, 2].map(() => openVault(openTarget(folder), PASSPHRASE, 'begin')))
   })
 
   test('makes one key when two begin at once', async () => {
-    const folder = freshFolder()
-    const vaults = await Promise.all(
-      Array.from({ length: 4 }, () => openVault(openTarget(folder), PASSPHRASE, 'begin')),
-    )
     expect(fs.readdirSync(folder)).toEqual(['key.age'])
     await vaults[0]!.put('one', CONTENT)
     for (const vault of vaults) expect((await contentOf(vault, 'one')).equals(CONTENT)).toBe(true)
   })
 
+  test('that is wrong or missing opens nothing', async () => {
+    const open = (passphrase?: string) => openVault(openTarget(folder), passphrase, 'begin')
+    await expect(open('correct horse battery stapler')).rejects.toThrow(PassphraseError)
+    await expect(open()).rejects.toThrow('is encrypted: set BACKUP_PASSPHRASE')
+  })
+
   test('refuses a backup that somebody made without it', async () => {
-    const folder = freshFolder()
-    const vault = await openVault(openTarget(folder), undefined, 'begin')
+    const plain = freshFolder()
+    const vault = await openVault(openTarget(plain), undefined, 'begin')
     await vault.put('manifest', Buffer.from('{}'))
-    await expect(openVault(openTarget(folder), PASSPHRASE, 'begin')).rejects.toThrow('is not encrypted')
+    await expect(openVault(openTarget(plain), PASSPHRASE, 'begin')).rejects.toThrow('is not encrypted')
   })
 
   test('puts no key into an empty place that is only read', async () => {
-    const folder = freshFolder()
-    await openVault(openTarget(folder), PASSPHRASE, 'leave')
-    expect(fs.readdirSync(folder)).toEqual([])
-    await openVault(openTarget(folder), PASSPHRASE, 'begin')
-    expect(fs.readdirSync(folder)).toEqual(['key.age'])
+    const empty = freshFolder()
+    await openVault(openTarget(empty), PASSPHRASE, 'leave')
+    expect(fs.readdirSync(empty)).toEqual([])
   })
 
   test('refuses objects of another backup with the same passphrase, which has another key', async () => {
-    const [one, other] = [freshFolder(), freshFolder()]
-    const vaults = await Promise.all([one, other].map((each) => openVault(openTarget(each), PASSPHRASE, 'begin')))
+    const other = freshFolder()
+    const vault = await openVault(openTarget(other), PASSPHRASE, 'begin')
     await vaults[0]!.put('manifest', Buffer.from('{}'))
-    fs.copyFileSync(path.join(one, 'manifest'), path.join(other, 'manifest'))
-    await expect(contentOf(vaults[1]!, 'manifest')).rejects.toThrow(DamagedBackupError)
+    fs.copyFileSync(path.join(folder, 'manifest'), path.join(other, 'manifest'))
+    await expect(contentOf(vault, 'manifest')).rejects.toThrow(DamagedBackupError)
   })
 })
 
