@@ -113,7 +113,7 @@ export async function startService(env: Record<string, string>, main = MAIN, bef
 }
 
 /**
- * Waits until the condition holds. It asks each 20 ms at first, and later each twentieth of the time so far: to ask
+ * Waits until the condition holds. It asks each 20 ms at first, and later each tenth of the time so far: to ask
  * takes from those who work.
  * @throws Error naming it after `timeout_ms`
  */
@@ -126,7 +126,7 @@ export async function until(
   const start = performance.now()
   for (let passed = 0; passed < timeout_ms; passed = performance.now() - start) {
     if (await condition()) return
-    await Bun.sleep(Math.max(20, passed / 20))
+    await Bun.sleep(Math.max(20, passed / 10))
   }
   throw new Error(`${what}: not within ${timeout_ms} ms`)
 }
