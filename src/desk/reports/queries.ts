@@ -42,7 +42,7 @@ export async function reportTickets(scope: Scope, query: ReportQuery): Promise<R
   return rowsOfGroups(scope, counted, { ...whole, group_by })
 }
 
-/** Processes that read beside the one of the connection: thousands of groups of a million tickets take both a second. */
+/** Processes that read beside the one of the connection: thousands of groups of a million tickets take both 1 s. */
 const WORKERS = '1'
 
 /** Tells on which side of a report the time is shorter. Until older tickets are told, only the last side is known. */
