@@ -84,7 +84,7 @@ const HEADERS = {
   'cross-origin-opener-policy': 'same-origin',
 }
 
-/** Cached, since each message in a frame loads it. */
+/** Cached, since each message in a frame loads it, and browsers ask for the icon at each change of the address. */
 const FOR_A_WHILE = { 'cache-control': 'private, max-age=600' }
 
 /** Routes of the console, or of the page in its place. */
@@ -94,7 +94,7 @@ export const consoleRoutes = new Elysia({ name: 'console', detail: { hide: true,
   .get('/console/frame-with-images', () => page(FRAME, framePolicy("'self' data: https:"), FOR_A_WHILE))
   .get('/console/icon.svg', ({ request }) => {
     const count = Number(new URL(request.url).searchParams.get('count')) || 0
-    return new Response(icon(count), { headers: { ...HEADERS, 'content-type': 'image/svg+xml' } })
+    return new Response(icon(count), { headers: { ...HEADERS, ...FOR_A_WHILE, 'content-type': 'image/svg+xml' } })
   })
   .get('/console/:file', ({ request, params }) => asset(request, params.file))
 
