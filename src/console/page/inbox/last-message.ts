@@ -41,16 +41,75 @@ export function asNew(ticket: Ticket, me: { id: string; email: string }): Ticket
   return { ...ticket, unread: is_of_others && (!assignee || assignee.id === me.id), draft_count: 0 }
 }
 
-/** The beginning of a message as one line. Its HTML is text here, and shown as text. */
+/** The beginning of a message as one line, as the service writes it. Its HTML is text here, and shown as text. */
 function excerptOf({ reply_text, format, body, body_html, direction, email_message_id }: MessageOfTicket): string {
   const is_text = format === 'text' || (direction === 'inbound' && !!email_message_id)
   const text = reply_text || (is_text ? body : withoutTags(body_html.slice(0, READ)))
   return Array.from(text.slice(0, READ).replace(/\s+/g, ' ').trim()).slice(0, SHOWN).join('')
 }
 
-const NAMED: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', nbsp: ' ', '#39': "'" }
+const PARAGRAPH = /^(?:p|h\d|ul|ol|dl|table|pre|blockquote)$/
+const LINE = /^(?:div|li|d[td]|tr|hr|br)$/
+/** Invisible characters in words of their own, and soft hyphens. */
+const INVISIBLE = /\u00ad|(?:^|\s)[\u034f\u180e\u200b-\u200f\u2060-\u2064\u2800\u3164\uffa0]+(?=\s|$)/g
 
+/** Writes HTML as text with the marks of lists, quotes, links and images. */
 function withoutTags(html: string): string {
-  const text = html.replace(/<\/(?:p|div|li|h\d|t[dh]|pre|blockquote)>|<br[^>]*>/g, ' ').replace(/<[^>]*>?/g, '')
-  return text.replace(/&(\w+|#39);/g, (whole, name: string) => NAMED[name] ?? whole)
+  const said: string[] = []
+  const lists: number[] = []
+  const links: { href: string; start: number }[] = []
+  let [breaks, quotes, quotes_before, marker] = [0, 0, 0, '']
+  const write = (text: string) => {
+    if (!text.trim()) return said.push(text && ' ')
+    if (said.length === 0 || breaks > 0) {
+      const empty = '> '.repeat(Math.min(quotes, quotes_before)).repeat(said.length > 0 ? Math.min(breaks, 3) - 1 : 0)
+      said.push(` ${empty}${'> '.repeat(quotes)}`)
+    }
+    said.push(marker, text.replace(INVISIBLE, ''))
+    ;[breaks, quotes_before, marker] = [0, quotes, '']
+  }
+  const begin = (name: string, tag: string) => {
+    if (name === 'blockquote') quotes++
+    else if (name === 'ul' || name === 'ol')
+      lists.push(name === 'ul' ? Number.NaN : Number(attributeOf(tag, 'start') || 1))
+    else if (name === 'li') marker = Number.isNaN(lists.at(-1) ?? Number.NaN) ? '* ' : `${lists[lists.length - 1]!++}. `
+    else if (name === 'img') write(attributeOf(tag, 'alt'))
+    else if (name === 'hr') write('---')
+    else if (name === 'a') links.push({ href: attributeOf(tag, 'href'), start: said.length })
+    else if (name === 'td' || name === 'th') said.push(' ')
+  }
+  const end = (name: string) => {
+    if (name === 'blockquote') quotes--
+    else if (name === 'ul' || name === 'ol') lists.pop()
+    else if (name === 'a') {
+      const { href, start } = links.pop() ?? { href: '', start: 0 }
+      const address = href.replace(/^(?:mailto|tel):([^?]*).*$/is, '$1')
+      const shown = said.slice(start).join('').trim()
+      if (href && shown && !address.replace(/\/$/, '').endsWith(shown.replace(/\/$/, ''))) write(` <${address}>`)
+    }
+  }
+  for (const [token, slash, name] of html
+    .replace(/<[^>]*$|&[^;\s]*$/, '')
+    .matchAll(/<(\/?)([a-z][a-z0-9]*)[^>]*>|[^<]+|</g)) {
+    if (!name) {
+      write(unescaped(token))
+      continue
+    }
+    if (slash) end(name)
+    if (name === 'br') breaks++
+    else if (PARAGRAPH.test(name) && !(/^[uo]l$/.test(name) && lists.length > 0)) breaks = Math.max(breaks, 2)
+    else if (PARAGRAPH.test(name) || LINE.test(name)) breaks = Math.max(breaks, 1)
+    if (!slash) begin(name, token)
+  }
+  return said.join('')
+}
+
+const NAMED: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"' }
+
+function unescaped(text: string): string {
+  return text.replace(/&(amp|lt|gt|quot);/g, (_, name: string) => NAMED[name]!)
+}
+
+function attributeOf(tag: string, name: string): string {
+  return unescaped(new RegExp(` ${name}="([^"]*)"`).exec(tag)?.[1] ?? '')
 }
