@@ -1,15 +1,39 @@
-/** The company of the customer beside the ticket. */
+/** The company of the ticket beside it. The name is known; the rest is read once somebody wants to see it. */
+import { useState } from 'preact/hooks'
 import type { CompanyWithDetails } from '../../../desk/companies/model'
+import type { Ticket } from '../../../desk/tickets/model'
 import { CustomList } from '../forms/custom-fields'
+import { RARELY_MS, useLive } from '../live'
 import { hrefOf } from '../route'
+import { Waiting } from '../ui/placeholders'
 import type { View } from '../view-types'
 import { t } from '../words/catalogue'
 
-export function CompanyPart({ api, company }: Pick<View, 'api'> & { company: CompanyWithDetails }) {
-  const { id, name, domains, contact_count, total_tickets, custom, notes } = company
+type Props = Pick<View, 'api'> & { company: NonNullable<Ticket['company']> }
+
+export function CompanyPart({ api, company }: Props) {
+  const [is_open, setOpen] = useState(false)
   return (
-    <details class="company">
-      <summary dir="auto">{name}</summary>
+    <details class="company" onToggle={(event) => setOpen((event.target as HTMLDetailsElement).open)}>
+      <summary dir="auto">{company.name}</summary>
+      {is_open && <CompanyFacts api={api} company={company} />}
+      <p>
+        <a href={hrefOf(api.organization_id, ['companies', company.id])}>{t('customer.company_page')}</a>
+      </p>
+    </details>
+  )
+}
+
+function CompanyFacts({ api, company: { id } }: Props) {
+  const { value, error } = useLive<CompanyWithDetails>(
+    `company ${id}`,
+    async (_before, signal) => (await api.get<CompanyWithDetails>(`/companies/${id}`, { signal })).data,
+    RARELY_MS,
+  )
+  if (!value) return <Waiting error={error} lines={3} />
+  const { domains, contact_count, total_tickets, custom, notes } = value
+  return (
+    <>
       <dl class="facts">
         {domains.length > 0 && (
           <div>
@@ -32,9 +56,6 @@ export function CompanyPart({ api, company }: Pick<View, 'api'> & { company: Com
           {notes}
         </p>
       )}
-      <p>
-        <a href={hrefOf(api.organization_id, ['companies', id])}>{t('customer.company_page')}</a>
-      </p>
-    </details>
+    </>
   )
 }

@@ -26,7 +26,8 @@ type Props = Pick<View, 'api'> & { ticket: Ticket; included: Included; reload: (
 
 export function CustomerPanel({ included, ...props }: Props) {
   const { api, ticket, reload } = props
-  const { contact, company } = included
+  const { contact } = included
+  const { company } = ticket
   return (
     <section class="customer" aria-label={t('customer.title')}>
       <h2>{t('customer.title')}</h2>

@@ -229,7 +229,7 @@ function hasAll(one: object, other: object): boolean {
  */
 export type Shown = { ticket: TicketWithMessages; etag: string | null; included: Included; turns: number[] }
 
-export type Included = Omit<Opened, 'activity'>
+export type Included = Omit<Opened, 'activity' | 'company'>
 
 /** Events that move what belongs to a ticket. */
 const MOVING = ['ticket.merged', 'ticket.unmerged', 'ticket.split', 'ticket.erased', 'message.erased']

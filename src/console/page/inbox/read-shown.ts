@@ -4,7 +4,7 @@ import type { Api } from '../api'
 import type { Included, Shown } from './after-event'
 import { writingOf } from './writings'
 
-const PARTS = 'contact,company,participants,drafts,viewing,recipients,other_tickets'
+const PARTS = 'contact,participants,drafts,viewing,recipients,other_tickets'
 
 export async function readShown(api: Api, id: string, signal: AbortSignal): Promise<Shown> {
   const turns = [false, true].map((is_internal) => writingOf(api, id, is_internal).turn)
