@@ -12,6 +12,11 @@ export function useRoute(): Route {
   return useCell(route)
 }
 
+/** Hears of each address before its view is drawn. @returns what ends it */
+export function onRoute(hear: (now: Route) => void): () => void {
+  return route.listen(() => hear(route.value))
+}
+
 /** The address of a view, for a link. */
 export function hrefOf(organization_id: string, path: string[], query?: URLSearchParams): string {
   const words = query?.toString()

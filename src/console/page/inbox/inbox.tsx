@@ -4,6 +4,7 @@ import { useCell } from '../cell'
 import type { View } from '../view-types'
 import { t } from '../words/catalogue'
 import { FirstSteps } from './first-steps'
+import { useReadAhead } from './read-shown'
 import { TicketList } from './ticket-list'
 import { TicketView } from './ticket-view'
 import { shownTotal } from './use-tickets'
@@ -13,6 +14,7 @@ import { warmUpEditor, warmUpTicket } from './warm-up'
 export function Inbox(view: View) {
   const { route } = view
   const ticket_id = route.path[1]
+  useReadAhead(view.api, ticket_id)
   const is_read = useCell(shownTotal) !== undefined
   useEffect(() => {
     if (is_read) warmUpTicket()

@@ -5,6 +5,7 @@
  */
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { fileAddress } from '../api'
+import { whenIdle } from '../idle'
 import { Button } from '../ui/buttons'
 import { t } from '../words/catalogue'
 import { isInSight, useNear } from './near'
@@ -132,11 +133,16 @@ function fit({ documentElement: root, body }: Document): void {
  * Lays out a message that is far from what is seen: a browser tells no height of what it does not lay out. The message
  * keeps the height of what is in it, so that nothing jumps when it comes in sight. The browser itself lays out one that
  * is in sight, all of them at once.
+ * @param waits it is drawn with the page, which has to be seen before
  */
-function layOut(element: Element, measure?: () => void): void {
+function layOut(element: Element, waits: boolean, measure?: () => void): void {
+  if (waits) {
+    whenIdle(() => layOut(element, false, measure))
+    return
+  }
   const message = element.closest<HTMLElement>('.message')
   // The browser lays out all that stands beside the messages.
-  if (!message || isInSight(message)) return
+  if (!message?.isConnected || isInSight(message)) return
   message.style.contentVisibility = 'visible'
   measure?.()
   const [first, last] = [message.firstElementChild!, message.lastElementChild!].map((one) =>
@@ -146,16 +152,22 @@ function layOut(element: Element, measure?: () => void): void {
   message.style.contentVisibility = ''
 }
 
-/** Shows a message once it is near to what is seen. */
-export function MessageFrame(props: { html: string; title: string }) {
-  const place = useRef<HTMLDivElement>(null)
-  return useNear(place) ? <Content {...props} /> : <div ref={place} class="message-later" />
+type MessageFrameProps = {
+  html: string
+  title: string
+  /** It is drawn with the page. Others are drawn once they come near to what is seen. */
+  is_first?: boolean | undefined
 }
 
-function Content({ html, title }: { html: string; title: string }) {
+export function MessageFrame(props: MessageFrameProps) {
+  const place = useRef<HTMLDivElement>(null)
+  return useNear(place, props.is_first === true) ? <Content {...props} /> : <div ref={place} class="message-later" />
+}
+
+function Content({ html, title, is_first = false }: MessageFrameProps) {
   const [shows_images, setShowsImages] = useState(false)
   const prepared = useMemo(() => prepare(html, shows_images), [html, shows_images])
-  if (prepared.is_text) return <Text {...prepared} />
+  if (prepared.is_text) return <Text {...prepared} is_first={is_first} />
   const { waiting } = prepared
   return (
     <>
@@ -165,12 +177,12 @@ function Content({ html, title }: { html: string; title: string }) {
           <Button text={t('message.show_images')} onClick={() => setShowsImages(true)} />
         </p>
       )}
-      <Frame key={String(shows_images)} prepared={prepared} title={title} shows_images={shows_images} />
+      <Frame key={String(shows_images)} {...{ prepared, title, shows_images, is_first }} />
     </>
   )
 }
 
-function Text({ body }: Prepared) {
+function Text({ body, is_first }: Prepared & { is_first: boolean }) {
   const place = useRef<HTMLDivElement>(null)
   useLayoutEffect(() => {
     const copy = document.importNode(body, true)
@@ -178,14 +190,14 @@ function Text({ body }: Prepared) {
       for (const { name } of [...element.attributes]) if (!TEXT_KEEPS.includes(name)) element.removeAttribute(name)
     }
     place.current!.replaceChildren(...copy.childNodes)
-    layOut(place.current!)
+    layOut(place.current!, is_first)
   }, [body])
   return <div ref={place} class="message-text" dir="auto" />
 }
 
-type FrameProps = { prepared: Prepared; title: string; shows_images: boolean }
+type FrameProps = { prepared: Prepared; title: string; shows_images: boolean; is_first: boolean }
 
-function Frame({ prepared, title, shows_images }: FrameProps) {
+function Frame({ prepared, title, shows_images, is_first }: FrameProps) {
   const place = useRef<HTMLDivElement>(null)
   useLayoutEffect(() => {
     let observer: ResizeObserver | undefined
@@ -196,7 +208,7 @@ function Frame({ prepared, title, shows_images }: FrameProps) {
         fit(document)
         frame.height = String(Math.min(document.documentElement.scrollHeight, MOST_PX))
       }
-      layOut(frame, measure)
+      layOut(frame, is_first, measure)
       observer = new ResizeObserver(measure)
       observer.observe(document.body)
     })

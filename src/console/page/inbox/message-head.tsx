@@ -15,6 +15,8 @@ export type MessageProps = {
   message: Message
   /** The one before is of the same person: the sign of that person stands there. */
   goes_on: boolean
+  /** It is drawn with the page. */
+  is_first: boolean
   resend: () => Promise<void>
   begin: (deed: MessageDeed) => void
 }

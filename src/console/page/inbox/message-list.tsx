@@ -29,6 +29,7 @@ export function Conversation(view: View & { ticket: TicketWithMessages }) {
   const place = useRef<HTMLOListElement>(null)
   const part = usePart(ticket.messages, place)
   const first_new = useFirstNew(ticket)
+  const first = part.begins ? part.shown.length : firstDrawn(part.shown)
   const resend = async ({ id }: Message) => {
     const { data } = await api.post<Message>(`/tickets/${ticket.id}/messages/${id}/resend`)
     learn('message.email_sent', { ...data, ticket })
@@ -46,6 +47,7 @@ export function Conversation(view: View & { ticket: TicketWithMessages }) {
             <Kept
               message={message}
               goes_on={isOfSame(part.shown[place - 1], message)}
+              is_first={place >= first}
               resend={() => resend(message)}
               begin={(deed) => setBegun({ deed, message })}
             />
@@ -85,6 +87,18 @@ function isOfSame(before: Message | undefined, { sender }: Message): boolean {
   return before?.sender.email === sender.email && before.sender.name === sender.name
 }
 
+/** Messages that are drawn with the page, at most, and characters of those that follow the first of them. */
+const [FIRST, FIRST_CHARACTERS] = [4, 5000]
+
+/** The place of the first message that is in sight when the newest one is. */
+function firstDrawn(shown: Message[]): number {
+  let characters = 0
+  let place = shown.length
+  for (; place > 0 && shown.length - place < FIRST && characters < FIRST_CHARACTERS; place--)
+    characters += shown[place - 1]!.body_html.length
+  return place
+}
+
 function kindOf({ is_internal, direction }: Message): string {
   return is_internal ? 'note' : (direction ?? 'note')
 }
@@ -114,7 +128,7 @@ function OneMessage(props: MessageProps) {
           {reply_text}
         </p>
       ) : (
-        <MessageFrame html={message.body_html} title={title} />
+        <MessageFrame html={message.body_html} title={title} is_first={props.is_first} />
       )}
       {(is_folded || is_whole) && (
         <button

@@ -24,9 +24,12 @@ port1.onmessage = () => {
   if (next.size > 0) port2.postMessage(undefined)
 }
 
-/** @returns true once the element is in sight or nearly so, or its turn has come */
-export function useNear(place: RefObject<Element | null>): boolean {
-  const [is_near, setNear] = useState(false)
+/**
+ * @param is_first it is drawn with the page
+ * @returns true once the element is in sight or nearly so, or its turn has come
+ */
+export function useNear(place: RefObject<Element | null>, is_first: boolean): boolean {
+  const [is_near, setNear] = useState(is_first)
   useLayoutEffect(() => {
     const element = place.current
     if (is_near || !element) return

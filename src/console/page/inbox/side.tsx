@@ -4,6 +4,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type { TicketWithMessages } from '../../../desk/tickets/model'
 import type { TicketTimeEntry, TimeEntry } from '../../../desk/time-entries/model'
 import { lazy } from '../lazy'
+import { usePainted } from '../painted'
 import { Action, Button } from '../ui/buttons'
 import { Field, Form } from '../ui/form-fields'
 import { day, duration } from '../ui/measures'
@@ -20,15 +21,25 @@ export const CustomerPanel = lazy(async () => (await import('../customers/custom
 
 type Props = View & { ticket: TicketWithMessages; included: Included; reload: () => Promise<void> }
 
+/** The conversation is seen first. */
 export function Side(props: Props) {
+  const is_painted = usePainted(props.ticket.id)
   return (
     <aside class="side" aria-label={t('side.about')}>
+      {is_painted && <Parts {...props} />}
+    </aside>
+  )
+}
+
+function Parts(props: Props) {
+  return (
+    <>
       <CustomerPanel {...props} />
       <RatingPart rating={props.ticket.rating} />
       <TimePart {...props} />
       <Participants {...props} />
       <Timeline {...props} />
-    </aside>
+    </>
   )
 }
 

@@ -7,6 +7,7 @@ import { useActs } from '../acts'
 import type { Api } from '../api'
 import { useLive } from '../live'
 import { useNames } from '../names'
+import { usePainted } from '../painted'
 import { changed, go, hrefOf } from '../route'
 import { Action } from '../ui/buttons'
 import { Icon } from '../ui/icons'
@@ -26,6 +27,9 @@ import { Row } from './ticket-row'
 import { shownTotal, useTickets } from './use-tickets'
 import { ViewMenu } from './views'
 
+/** Rows that are drawn at once: those in sight. */
+const FIRST = 15
+
 const FILTERS = ['search', 'sort', 'view_id', ...FILTERED]
 
 export function TicketList(view: View) {
@@ -40,6 +44,7 @@ export function TicketList(view: View) {
     shownTotal.value = rows && list.meta
   }, [rows, list.meta])
   useListActs(view, selection)
+  const is_painted = usePainted(`${rows !== undefined} ${JSON.stringify(filter)}`)
   const search = (words: string) =>
     go(
       hrefOf(api.organization_id, ['tickets'], changed(words ? new URLSearchParams() : route.query, { search: words })),
@@ -69,7 +74,7 @@ export function TicketList(view: View) {
       {(!rows || list.error) && <Waiting error={list.error} lines={12} />}
       {rows?.length === 0 && <Nothing {...view} />}
       <ul>
-        {rows?.map((ticket) => (
+        {rows?.slice(0, is_painted ? undefined : FIRST).map((ticket) => (
           <Row
             key={ticket.id}
             {...view}

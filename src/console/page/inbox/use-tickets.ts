@@ -3,6 +3,7 @@ import { useEffect } from 'preact/hooks'
 import type { Ticket, TicketListMeta } from '../../../desk/tickets/model'
 import { query } from '../api'
 import { Cell, useCell } from '../cell'
+import { whenIdle } from '../idle'
 import { useRows } from '../lists'
 import { useLive } from '../live'
 import type { View } from '../view-types'
@@ -44,6 +45,8 @@ export function useTotal({ api, me }: View, { id, filter, saved }: ListView, is_
     `total of ${id} ${api.organization_id}`,
     async (before, signal) => {
       if (is_here || !COUNTED.includes(id)) return is_here ? before : undefined
+      // The list comes first.
+      await new Promise<void>(whenIdle)
       return (await api.get<unknown, TicketListMeta>(`/tickets${query({ ...filter, per_page: 1 })}`, { signal })).meta
     },
     NEVER_MS,
