@@ -12,7 +12,7 @@ import type { Included } from './after-event'
 import { takeMark } from './read-mark'
 import { writingOf } from './writings'
 
-const OFTEN_MS = 45_000
+const OFTEN_MS = 50_000
 const EVERY_MS = 25_000
 /** A person who only passes by says nothing: each person has a limit of requests. */
 const STAYS_MS = 3000
