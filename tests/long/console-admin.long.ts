@@ -493,6 +493,7 @@ describe.skipIf(reason !== undefined)('an admin', () => {
     await page.getByLabel('What').selectOption('Made an API key')
     await page.getByTitle('api_key.created').first().waitFor()
     await page.getByRole('row', { name: /Made an API key.*Night shift/ }).waitFor()
+    await page.getByRole('link', { name: 'API key', exact: true }).first().waitFor()
     await page
       .getByRole('row', { name: /Added a mailbox/ })
       .first()

@@ -9,7 +9,7 @@ import { changed, hrefOf } from '../route'
 import { Table } from '../rows'
 import { Time } from '../ui/measures'
 import type { View } from '../view-types'
-import { auditEnglish } from '../words/audit-english'
+import { auditEnglish, auditedEnglish } from '../words/audit-english'
 import { t } from '../words/catalogue'
 import { programOf } from './session-list'
 
@@ -52,13 +52,13 @@ export function AuditLog(view: View) {
             <td>
               <Time at={created_at} />
             </td>
-            <td dir="auto">{actor.name ?? actor.type}</td>
+            <td dir="auto">{actor.name ?? wordsOf('actor', actor.type)}</td>
             <td>
-              <span title={action}>{wordsOf(action)}</span>
+              <span title={action}>{wordsOf('audit', action)}</span>
               {resource && (
                 <small>
                   <a href={hrefOf(api.organization_id, route.path, changed(route.query, { resource_id: resource.id }))}>
-                    {resource.type.replaceAll('_', ' ')}
+                    {wordsOf('audited', resource.type)}
                   </a>
                 </small>
               )}
@@ -75,10 +75,12 @@ export function AuditLog(view: View) {
   )
 }
 
-/** An action in words; that of an operator is the name of a command. */
-function wordsOf(action: string): string {
-  const key = KEYS.find((one) => one === `audit.${action}`)
-  return key ? t(key) : action
+const WORDS = [...KEYS, ...(Object.keys(auditedEnglish) as (keyof typeof auditedEnglish)[])]
+
+/** Says a word of the log in those of the page. The command of an operator, and a word of a later release, stay. */
+function wordsOf(kind: 'audit' | 'audited' | 'actor', word: string): string {
+  const key = WORDS.find((one) => one === `${kind}.${word}`)
+  return key ? t(key) : word
 }
 
 /** Fields that were changed, from and to; other facts as they are. */

@@ -1,5 +1,6 @@
 /** The audit log in words: each action of the service has some, or else it does not compile. */
-import type { AuditAction } from '../../../base/audit/actions'
+import type { AuditAction, AuditResource } from '../../../base/audit/actions'
+import type { AuditLogEntry } from '../../../people/audit-log/model'
 
 type Listed = Exclude<AuditAction, `operator.${string}`>
 
@@ -69,3 +70,27 @@ export const auditEnglish = {
   'audit.retention.updated': 'Changed the rules for old tickets',
   'audit.retention.applied': 'Applied the rules for old tickets',
 } as const satisfies Record<`audit.${Listed}`, string>
+
+/** The kinds of things that something is done to, and those who do it and have no name. */
+export const auditedEnglish = {
+  'audited.user': 'Person',
+  'audited.session': 'Session',
+  'audited.invitation': 'Invitation',
+  'audited.organization': 'Organization',
+  'audited.mailbox': 'Mailbox',
+  'audited.webhook': 'Webhook',
+  'audited.domain': 'Domain',
+  'audited.api_key': 'API key',
+  'audited.inbound_message': 'Email',
+  'audited.sender_rule': 'Rule for a sender',
+  'audited.contact': 'Contact',
+  'audited.contact_token': 'Portal token',
+  'audited.team': 'Team',
+  'audited.schedule': 'Schedule',
+  'audited.sla_policy': 'SLA policy',
+  'audited.rule': 'Rule',
+  'actor.user': 'Person',
+  'actor.api_key': 'API key',
+  'actor.operator': 'Operator',
+  'actor.system': 'Deskwire',
+} as const satisfies Record<`audited.${AuditResource}` | `actor.${AuditLogEntry['actor']['type']}`, string>

@@ -1,5 +1,5 @@
 /** The audit log, in German. */
-import type { auditEnglish } from './audit-english'
+import type { auditEnglish, auditedEnglish } from './audit-english'
 import type { Translated } from './translated'
 
 export const auditGerman: Translated<typeof auditEnglish> = {
@@ -67,4 +67,27 @@ export const auditGerman: Translated<typeof auditEnglish> = {
   'audit.contact_token.revoked': 'Portal-Tokens widerrufen',
   'audit.retention.updated': 'Regeln für alte Tickets geändert',
   'audit.retention.applied': 'Regeln für alte Tickets angewendet',
+}
+
+export const auditedGerman: Translated<typeof auditedEnglish> = {
+  'audited.user': 'Person',
+  'audited.session': 'Sitzung',
+  'audited.invitation': 'Einladung',
+  'audited.organization': 'Organisation',
+  'audited.mailbox': 'Postfach',
+  'audited.webhook': 'Webhook',
+  'audited.domain': 'Domain',
+  'audited.api_key': 'API-Schlüssel',
+  'audited.inbound_message': 'E-Mail',
+  'audited.sender_rule': 'Absenderregel',
+  'audited.contact': 'Kontakt',
+  'audited.contact_token': 'Portal-Token',
+  'audited.team': 'Team',
+  'audited.schedule': 'Arbeitszeiten',
+  'audited.sla_policy': 'SLA-Regel',
+  'audited.rule': 'Regel',
+  'actor.user': 'Person',
+  'actor.api_key': 'API-Schlüssel',
+  'actor.operator': 'Betreiber',
+  'actor.system': 'Deskwire',
 }

@@ -1,5 +1,5 @@
 /** All texts in English: the list of keys that every other language has. */
-import { auditEnglish } from './audit-english'
+import { auditEnglish, auditedEnglish } from './audit-english'
 import { customersEnglish } from './customers-english'
 import { formsEnglish } from './forms-english'
 import { frameEnglish } from './frame-english'
@@ -18,5 +18,6 @@ export const english = {
   ...settingsEnglish,
   ...operationEnglish,
   ...auditEnglish,
+  ...auditedEnglish,
   ...mailEnglish,
 } as const

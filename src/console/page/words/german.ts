@@ -1,5 +1,5 @@
 /** All texts in German. */
-import { auditGerman } from './audit-german'
+import { auditedGerman, auditGerman } from './audit-german'
 import { customersGerman } from './customers-german'
 import { formsGerman } from './forms-german'
 import { frameGerman } from './frame-german'
@@ -21,5 +21,6 @@ export const german = {
   ...settingsGerman,
   ...operationGerman,
   ...auditGerman,
+  ...auditedGerman,
   ...mailGerman,
 }
