@@ -97,6 +97,42 @@ export function inSteps(step: Step): Work {
   }
 }
 
+/**
+ * Repeats a step, each time in a transaction of its own, until nothing is left: so goes what many tickets name. It goes
+ * on after the request; when its process dies, the request can be repeated.
+ * @throws SERVICE_UNAVAILABLE when it takes longer than a request may
+ */
+export async function inShortSteps(given: Scope, step: (scope: Scope) => Promise<boolean>): Promise<void> {
+  if (await inTransaction(given, step)) return
+  // The entry about the request is written.
+  const { alongside: _, ...scope } = { ...given, ...deedsOf(given.organization_id) }
+  const reason = 'Many tickets name it, from which it is being taken. Ask again later'
+  await within(
+    (async () => {
+      while (!(await inTransaction(scope, step)));
+    })(),
+    ANSWER_MOST_MS,
+    reason,
+  )
+}
+
+/**
+ * Empties a field of some tickets that name a row which goes, in the caller's transaction. Hidden ones are left to its
+ * last step: no index has them.
+ * @returns true when no more name it
+ */
+export async function leaveSome(scope: Scope, column: 'team_id' | 'mailbox_id', id: string): Promise<boolean> {
+  const { sql, organization_id } = scope
+  const { count } = await sql`
+    update tickets set ${sql(column)} = null
+    where organization_id = ${organization_id} and id = any(array(
+      select t.id from tickets t
+      where t.organization_id = ${organization_id} and t.${sql(column)} = ${id} and t.deleted_at is null
+      order by t.id limit ${STEP} for no key update
+    ))`
+  return count < STEP
+}
+
 /** Locks the row of a deed in the caller's transaction. @returns undefined when it has ended */
 export async function lockDeed({ sql, organization_id }: Scope, id: string): Promise<Deed | undefined> {
   const [deed] = await sql<Deed[]>`
@@ -156,7 +192,7 @@ export function endOf(deed_id: string): Promise<unknown> {
 }
 
 /** Waits for the end of a deed. @throws SERVICE_UNAVAILABLE when it takes longer than `most_ms`: it goes on */
-export async function within<T>(end: Promise<T>, most_ms = ANSWER_MOST_MS): Promise<T> {
+export async function within<T>(end: Promise<T>, most_ms = ANSWER_MOST_MS, reason?: string): Promise<T> {
   const answered = new AbortController()
   const late = Symbol()
   try {
@@ -167,12 +203,11 @@ export async function within<T>(end: Promise<T>, most_ms = ANSWER_MOST_MS): Prom
   }
   // A fault after its answer was logged.
   end.catch(() => {})
-  throw busy()
+  throw busy(reason)
 }
 
 /** The refusal of a write to what a deed works on. */
-export function busy(): ApiError {
-  const reason = 'The contact is being merged, deleted or erased. Ask again later'
+export function busy(reason = 'The contact is being merged, deleted or erased. Ask again later'): ApiError {
   return new ApiError('SERVICE_UNAVAILABLE', { reason }, undefined, ASK_AGAIN_S)
 }
 

@@ -5,6 +5,7 @@ import { violates } from '../../base/db/violations'
 import { fieldError } from '../../base/errors'
 import { inTransaction, type Scope } from '../../base/scope'
 import { publish } from '../../delivery/webhooks/publish'
+import { inShortSteps, STEP } from '../deeds/deeds'
 import { requireNoHoldLabel } from '../holds/holds'
 import { emptyNames } from '../naming/empty-names'
 import type { LabelChanges, LabelWithUsage, NewLabel } from './model'
@@ -45,15 +46,32 @@ export function updateLabel(scope: Scope, id: string, changes: LabelChanges): Pr
 
 /** Deletes a label and takes it off all tickets; nothing else of a ticket changes. @throws LABEL_NOT_FOUND, ON_HOLD */
 export function deleteLabel(scope: Scope, id: string): Promise<void> {
-  return inTransaction(scope, async (scope) => {
+  return inShortSteps(scope, async (scope) => {
     const { db, organization_id } = scope
+    await requireNoHoldLabel(scope, id)
+    // Before the label: in the order of those who put it on a ticket.
+    if (!(await leaveTickets(scope, id))) return false
     await lockLabel(scope, id)
     await requireNoHoldLabel(scope, id)
     const data = await getLabel(scope, id)
     await db.delete(labels).where(and(eq(labels.organization_id, organization_id), eq(labels.id, id)))
     await publish(scope, [{ type: 'label.deleted', data }])
     await emptyNames(scope, 'label', id)
+    return true
   })
+}
+
+/** Takes a label off some tickets, whose rows are locked first. @returns true when no more have it */
+async function leaveTickets({ sql, organization_id }: Scope, id: string): Promise<boolean> {
+  const { count } = await sql`
+    delete from ticket_labels
+    where organization_id = ${organization_id} and label_id = ${id} and ticket_id = any(array(
+      select t.id from ticket_labels l
+      join tickets t on t.organization_id = ${organization_id} and t.id = l.ticket_id
+      where l.organization_id = ${organization_id} and l.label_id = ${id}
+      order by l.ticket_id limit ${STEP} for no key update of t
+    ))`
+  return count < STEP
 }
 
 function nameExists(error: unknown): never {

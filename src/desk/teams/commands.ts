@@ -8,6 +8,7 @@ import { violates } from '../../base/db/violations'
 import { fieldError, unknownIds } from '../../base/errors'
 import { inTransaction, type Scope } from '../../base/scope'
 import { asIds } from '../../base/shapes/ids'
+import { inShortSteps, leaveSome } from '../deeds/deeds'
 import { emptyNames } from '../naming/empty-names'
 import { lockMembers } from './assign'
 import type { NewTeam, Team, TeamChanges } from './model'
@@ -55,15 +56,21 @@ export function updateTeam(scope: Scope, id: string, { member_ids, ...changes }:
 
 /** Deletes a team. Its tickets belong to none then, and keep their assignees. @throws TEAM_NOT_FOUND */
 export function deleteTeam(scope: Scope, id: string): Promise<void> {
-  return inTransaction(scope, async (scope) => {
+  return inShortSteps(scope, async (scope) => {
     const { db, sql, organization_id } = scope
+    const { id: team_id } = await getTeam(scope, id)
+    // Tickets, members, and then the team: in the order of those who give it a ticket.
+    if (!(await leaveSome(scope, 'team_id', team_id))) return false
+    await sql`update mailboxes set team_id = null where organization_id = ${organization_id} and team_id = ${id}`
+    await lockMembers(scope, sql`m.team_id = ${id}`)
     const before = await lockTeam(scope, id, sql`for update`)
-    // On a cluster no foreign key clears them. Hidden tickets have the team too.
+    // On a cluster no foreign key clears them. Hidden tickets have the team too, and some may have come meanwhile.
     await sql`update tickets set team_id = null where organization_id = ${organization_id} and team_id = ${id}`
     await sql`update mailboxes set team_id = null where organization_id = ${organization_id} and team_id = ${id}`
     await db.delete(teams).where(and(eq(teams.organization_id, organization_id), eq(teams.id, id)))
     await emptyNames(scope, 'team', id)
     await auditTeam(scope, 'team.deleted', before, null)
+    return true
   })
 }
 

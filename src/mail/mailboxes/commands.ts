@@ -10,6 +10,7 @@ import type { Format } from '../../base/html/formats'
 import { inTransaction, type Scope } from '../../base/scope'
 import { encrypt } from '../../base/secrets'
 import { freeLane } from '../../delivery/outbox/lane-faults'
+import { inShortSteps, leaveSome } from '../../desk/deeds/deeds'
 import { emptyNames } from '../../desk/naming/empty-names'
 import { requireTeam } from '../../desk/teams/queries'
 import { isPerson } from '../../http/request/permissions'
@@ -120,8 +121,10 @@ export async function updateMailbox(scope: Scope, id: string, changes: MailboxCh
  * Deletes a mailbox. Tickets and the ledger forget it; when it was the default, the oldest active one follows.
  * @throws MAILBOX_NOT_FOUND
  */
-export async function deleteMailbox(scope: Scope, id: string): Promise<void> {
-  await inTransaction(scope, async (scope) => {
+export function deleteMailbox(scope: Scope, id: string): Promise<void> {
+  return inShortSteps(scope, async (scope) => {
+    const { id: mailbox_id } = await getMasked(scope, id)
+    if (!(await leaveSome(scope, 'mailbox_id', mailbox_id))) return false
     await lockMailboxes(scope)
     const before = await getMasked(scope, id)
     await deleteWithAddress(scope, id, before.address)
@@ -129,6 +132,7 @@ export async function deleteMailbox(scope: Scope, id: string): Promise<void> {
     await settleDefault(scope, null)
     await emptyNames(scope, 'mailbox', id)
     await auditDeleted(scope, before)
+    return true
   })
 }
 
