@@ -49,10 +49,20 @@ export const SLOW: Record<string, string[]> = {
  * The folders whose files share the modules of their worker, because what they are about is in the database: the
  * product is loaded and warm for all of them, which takes a third less of the processor.
  */
-export const SHARING = ['client/', 'contract/', 'delivery/', 'desk/', 'http/', 'mail/', 'people/']
+export const SHARING = [
+  ...['base/', 'client/', 'contract/', 'delivery/', 'desk/', 'http/', 'mail/', 'people/'],
+  ...['operate/convert/', 'operate/doctor/', 'operate/import/', 'operate/why/'],
+]
 
 /** Those of them that need modules of their own: settings that are read once, or counts of the whole process. */
 export const OWN_MODULES: string[] = [
+  'base/db/clock',
+  'base/db/distribute',
+  'base/db/policed',
+  'base/metrics/metrics',
+  'base/metrics/top',
+  'base/process/collect',
+  'base/tracing/tracing',
   'delivery/webhooks/webhook-outage',
   'desk/attachments/store-faults',
   'http/arriving-body',
@@ -60,5 +70,6 @@ export const OWN_MODULES: string[] = [
   'http/one-node-writes',
   'http/rate-limit',
   'mail/inlets/inlets',
+  'operate/doctor/doctor-outside',
   'people/api-keys/key-audit',
 ]

@@ -49,7 +49,7 @@ test('a request that waits 3 s for a lock is 503 with Retry-After, and has chang
   expect(await fingerprint()).toEqual(before)
   await holder`rollback`
   expect((await agent.patch(`/tickets/${ticket.id}`, { subject: 'In time' })).status).toBe(200)
-}, 30_000)
+})
 
 test('14 changes of a locked ticket stop no other organization, and no reader of their own', async () => {
   const ticket = await createTicket(organization.agent)
@@ -70,7 +70,7 @@ test('14 changes of a locked ticket stop no other organization, and no reader of
   await holder`rollback`
   const statuses = (await Promise.all(asked)).map(({ status }) => status)
   expect(statuses.filter((status) => status !== 200 && status !== 503)).toEqual([])
-}, 30_000)
+})
 
 test('sessions of the pool wait 3 s for a lock, and transactions of the outbox and of jobs as long as they need', async () => {
   await closeDatabase()

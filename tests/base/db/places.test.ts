@@ -132,7 +132,7 @@ test('reads of one organization hold a third of the pool, and others and its own
     expect(await waitingReads()).toBe(SHARE)
   })
   expect(statusesOf(await Promise.all(asked))).toEqual([200])
-}, 30_000)
+})
 
 test('a statement is never sent behind the read of another organization', async () => {
   await connectWith({ most_ms: 60_000 })
@@ -150,7 +150,7 @@ test('a statement is never sent behind the read of another organization', async 
     expect(statusesOf(written)).toEqual([201])
     void Promise.all([...asked, ...beside])
   })
-}, 30_000)
+})
 
 test('beside others, what was not short the last time is read singly, and by the whole share when alone', async () => {
   await connectWith({ most_ms: 60_000 })
@@ -177,7 +177,7 @@ test('beside others, what was not short the last time is read singly, and by the
   await until('it has ended', async () => (await waitingReads()) === 0)
   await watcher`select pg_sleep(1.1)`
   expect(await waitAtOnce(false, SHARE)).toBe(SHARE)
-}, 30_000)
+})
 
 test('what is known to be short passes a long statement of its organization', async () => {
   await connectWith({ most_ms: 60_000 })
@@ -193,7 +193,7 @@ test('what is known to be short passes a long statement of its organization', as
     void Promise.all(beside)
   })
   await asked
-}, 30_000)
+})
 
 test('a transaction that reads for long delays no other read of its organization', async () => {
   await connectWith({ wait_ms: 1000 })
@@ -207,7 +207,7 @@ test('a transaction that reads for long delays no other read of its organization
   expect(statusesOf(await Promise.all(readLabels(MANY)))).toEqual([200])
   end.resolve()
   await held
-}, 30_000)
+})
 
 test('while a read is long, no other of the organization begins beside those who write', async () => {
   await connectWith({ most_ms: 60_000 })
@@ -222,7 +222,7 @@ test('while a read is long, no other of the organization begins beside those who
     expect(await waitingReads()).toBe(1)
   })
   expect(statusesOf(await Promise.all(asked))).toEqual([200])
-}, 30_000)
+})
 
 test('a read that waits too long for the share of its organization is answered 503', async () => {
   await connectWith({ wait_ms: 200 })
@@ -242,7 +242,7 @@ test('a read that waits too long for the share of its organization is answered 5
   expect(read.length).toBeWithin(1, SHARE + 1)
   expect(refused.filter(({ status }) => status === 503)).toHaveLength(MANY - read.length)
   expect(statusesOf(await Promise.all(readLabels(SHARE)))).toEqual([200])
-}, 30_000)
+})
 
 test('a read that takes too long is ended with 503, and its connection serves the next', async () => {
   await connectWith({ most_ms: 300 })
@@ -253,7 +253,7 @@ test('a read that takes too long is ended with 503, and its connection serves th
     await until('the server has ended it', async () => (await waitingReads()) === 0)
   })
   expect(statusesOf(await Promise.all(readLabels(MANY)))).toEqual([200])
-}, 30_000)
+})
 
 test('what reads behind POST holds the share of reads, and is ended like a read', async () => {
   await connectWith({ most_ms: 1500 })
@@ -282,7 +282,7 @@ test('what reads behind POST holds the share of reads, and is ended like a read'
     await holder`rollback`
     await Promise.all(asked)
   }
-}, 60_000)
+})
 
 test('deeds that go on after their request hold one connection of their organization in all', async () => {
   await connectWith({})
@@ -309,7 +309,7 @@ test('deeds that go on after their request hold one connection of their organiza
   expect(await waitingStatements()).toBe(1)
   await holder`rollback`
   expect(statusesOf(await Promise.all(deeds))).toEqual([204])
-}, 60_000)
+})
 
 test('every route whose body or query takes a dry run is declared as a read then, and so is every preview', () => {
   const declarations: Declarations = new Map()
@@ -345,7 +345,7 @@ test('no route passes the places of who asks, and none changes anything without 
   await release()
   const passed = Object.entries(answers).filter(([, answer]) => answer !== BUSY)
   expect(passed).toEqual([])
-}, 60_000)
+})
 
 test.each([3, 4, 5, 6, 10, 20, 100])('with %p connections one organization and its accounts leave one free', (size) => {
   const { all, reads, writes, accounts } = sharesOf(size)!

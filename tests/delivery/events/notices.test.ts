@@ -182,7 +182,7 @@ test('a person who lost the organization hears no more', async () => {
   await rest
   await view(agent, ticket)
   expect(await rest).toEqual([{ event: 'end', data: '{"code":"FORBIDDEN"}' }])
-}, 15_000)
+})
 
 test('whenever some may have been missed, a stream is told to read again', async () => {
   const { admin, scope } = await createOrganization()

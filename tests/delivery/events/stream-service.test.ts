@@ -86,4 +86,4 @@ test('a service that stops ends its streams at once, and a client goes on elsewh
   expect(performance.now() - begun_ms).toBeLessThan(10_000)
   await using again = await open(one)
   expect(await again.next(1)).toHaveLength(1)
-}, 15_000)
+})

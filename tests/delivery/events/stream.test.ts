@@ -176,4 +176,4 @@ test('the place is kept each 15 seconds, and what others hide is passed', async 
   const [kept] = await reader.next(1)
   expect(kept).toEqual({ id: await cursorOf(admin, 'start=now&types=contact.created') })
   expect(kept).not.toEqual(begin)
-}, 20_000)
+})

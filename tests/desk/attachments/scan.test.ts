@@ -139,7 +139,7 @@ describe('an upload', () => {
     await scanPending(connection())
     await sql`delete from attachments where filename = 'lost.txt'`
     expect((await other.agent.get(`/attachments/${waiting}`)).body.data.scan).toBe('clean')
-  }, 60_000)
+  })
 
   test('is not scanned without a scanner, and nothing waits for one that is gone', async () => {
     const waiting = await pendingFile(desk.agent, 'hello')

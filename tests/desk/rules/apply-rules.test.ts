@@ -255,7 +255,7 @@ describe('an attack: circles', () => {
       }),
       { numRuns: 6 },
     )
-  }, 60_000)
+  })
 })
 
 /** Does what a worker does that leased a row, and dies before it settles. */

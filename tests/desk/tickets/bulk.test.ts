@@ -126,7 +126,7 @@ describe('tickets by filter', () => {
       data: [],
       meta: { changed: 0, unchanged: 0, failed: 0, next_cursor: null },
     })
-  }, 60_000)
+  })
 
   test('match as in the list, whatever the filter', async () => {
     const { agent } = await createOrganization()

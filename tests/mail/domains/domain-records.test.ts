@@ -96,4 +96,4 @@ test('dead DNS is said, and a mailbox that sends nothing needs MX alone', async 
   settings.restore()
   settings = withSettings({ DNS_SERVERS: [dns.address, dns.address] })
   expect((await check(desk, claim)).MX).toMatchObject({ state: 'unknown', found: null })
-}, 30_000)
+})

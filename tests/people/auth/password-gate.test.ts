@@ -49,7 +49,7 @@ test('of 100 sign-ins at the same time two passwords are checked at once, and ri
     if (status === 429 || status === 503) expect(Number(retry)).toBeGreaterThan(0)
   }
   expect((await stranger().post('/auth/login', right[0])).status).not.toBe(503)
-}, 60_000)
+})
 
 test('100 strangers from 100 addresses at the same time are all answered in their turns', async () => {
   using _ = withSettings({ TRUSTED_PROXIES: [ipaddr.parseCIDR('127.0.0.0/8')] })
@@ -80,7 +80,7 @@ test('what one address asks for beyond 50 is 503 with Retry-After, and another a
   expect(refused.length).toBe(30)
   expect(refused[0]).toMatchObject({ code: 'SERVICE_UNAVAILABLE', status: 503, retry_after_s: expect.any(Number) })
   expect(done.indexOf('192.0.2.2')).toBeLessThanOrEqual(2 * AT_ONCE)
-}, 60_000)
+})
 
 test('of all addresses together 200 wait at most', async () => {
   const cheap = Bun.password.hashSync(PASSWORD, { algorithm: 'argon2id', memoryCost: 8, timeCost: 1 })

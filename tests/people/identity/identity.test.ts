@@ -518,7 +518,7 @@ describe('a session of the provider', () => {
     expect((await stranger().get('/identity-provider', session)).body.data).toMatchObject({ required: false })
     const { data } = (await desk.admin.get('/audit-log?action=operator.identity_provider_optional')).body
     expect(data).toMatchObject([{ actor: { type: 'operator' }, resource: { type: 'organization', id: desk.id } }])
-  }, 15_000)
+  })
 
   test('ends at the word of the provider, which counts once', async () => {
     const events = { 'http://schemas.openid.net/event/backchannel-logout': {} }
