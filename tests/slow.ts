@@ -50,15 +50,22 @@ export const SLOW: Record<string, string[]> = {
  * product is loaded and warm for all of them, which takes a third less of the processor.
  */
 export const SHARING = [
-  ...['base/', 'client/', 'contract/', 'delivery/', 'desk/', 'http/', 'mail/', 'people/'],
+  ...['base/', 'client/', 'console/', 'contract/', 'delivery/', 'desk/', 'http/', 'mail/', 'people/'],
   ...['operate/convert/', 'operate/doctor/', 'operate/import/', 'operate/why/'],
 ]
 
 /** Those of them that need modules of their own: settings that are read once, or counts of the whole process. */
 export const OWN_MODULES: string[] = [
+  'base/address/address-key',
   'base/db/clock',
+  'base/db/database-faults',
   'base/db/distribute',
+  'base/db/embedded',
+  'base/db/embedded-access',
   'base/db/policed',
+  'base/db/pooler',
+  'base/db/released-databases',
+  'base/metrics/alerts',
   'base/metrics/metrics',
   'base/metrics/top',
   'base/process/collect',
@@ -70,6 +77,7 @@ export const OWN_MODULES: string[] = [
   'http/one-node-writes',
   'http/rate-limit',
   'mail/inlets/inlets',
+  'operate/doctor/doctor-command',
   'operate/doctor/doctor-outside',
   'people/api-keys/key-audit',
 ]
