@@ -20,6 +20,8 @@ export type Series = [name: string, color: keyof typeof COLORS, values: (number 
 type Over = { times: number[]; step_seconds: number }
 
 const HEIGHT = 180
+/** Pixels between two ticks of time: a day with its month is 50 wide in most languages. */
+const DAY_PX = 70
 
 export function Plot({
   title,
@@ -84,7 +86,7 @@ function optionsOf(element: HTMLElement, series: Series[], { step_seconds }: Ove
     cursor: { drag: { x: false, y: false } },
     scales: { y: { range: (_plot, _min, max) => [0, Math.max(max, 1) * 1.1] } },
     axes: [
-      { ...axis, values: (_plot, ticks) => ticks.map((tick) => dayOrHour(tick, step_seconds)) },
+      { ...axis, space: DAY_PX, values: (_plot, ticks) => ticks.map((tick) => dayOrHour(tick, step_seconds)) },
       {
         ...axis,
         size: 48,

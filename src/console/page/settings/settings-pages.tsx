@@ -1,5 +1,6 @@
 /** Settings: what each person may change, and for admins all that the organization runs on. */
 import type { ComponentType } from 'preact'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { hrefOf } from '../route'
 import { FirstSteps } from '../start/way-to-mail'
 import { isAdmin, type View } from '../view-types'
@@ -66,9 +67,15 @@ export function Settings(view: View) {
   const name = named ?? names[0]!
   const Page = PAGES[name]
   const is_unknown = route.path[1] !== undefined && !named
+  const nav = useRef<HTMLElement>(null)
+  // On a phone the links are one line, which is scrolled.
+  useLayoutEffect(
+    () => nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' }),
+    [name],
+  )
   return (
     <div class="settings">
-      <nav class="settings-nav" aria-label={t('settings.title')}>
+      <nav class="settings-nav" aria-label={t('settings.title')} ref={nav}>
         {groups.map((group) => (
           <div key={group.name}>
             <h2>{t(`settings.group_${group.name}`)}</h2>
