@@ -20,8 +20,13 @@ type Counted = { part: Part; key: string | null; kind: string | null; n: number;
  */
 type Part = 'counted' | 'sent' | 'earlier' | 'later' | 'open'
 
-/** The days of a report as a whole. */
-type Whole = Span & { counts: 'earlier' | 'later'; worked: Worked }
+/** A report: its days as a whole, and of each row. */
+type Whole = Pick<Span, 'begins' | 'ends'> & {
+  group_by: Group
+  spans: Span[]
+  counts: 'earlier' | 'later'
+  worked: Worked
+}
 
 /** Reads the rows of a report: all days, weeks and priorities, of the other groups those in which something was. */
 export async function reportTickets(scope: Scope, query: ReportQuery): Promise<ReportRow[]> {
@@ -30,16 +35,19 @@ export async function reportTickets(scope: Scope, query: ReportQuery): Promise<R
   const spans = await readSpans(scope, query, group_by === 'week' ? 'week' : 'day')
   const [begins, ends] = [spans[0]!.begins, spans.at(-1)!.ends]
   const { counts, first_year, last_year } = await nearerEnd(scope, begins, ends)
-  const whole = { key: '', begins, ends, counts, worked: await readWorked(scope, first_year, last_year) }
-  if (group_by === 'day' || group_by === 'week') {
-    return rowsOfSpans(await readBySpan(scope, spans, whole), spans, { ...whole, group_by })
-  }
+  const whole = { group_by, spans, begins, ends, counts, worked: await readWorked(scope, first_year, last_year) }
   const counted = await inTransaction(scope, async (scope) => {
     const parallel = scope.sql`select set_config('max_parallel_workers_per_gather', ${WORKERS}, true)`
-    const [, rows] = await together([parallel, readByGroup(scope, whole, group_by)])
+    const [, rows] = await together([parallel, readCounts(scope, whole)])
     return rows
   })
-  return rowsOfGroups(scope, counted, { ...whole, group_by })
+  return isOfSpans(group_by)
+    ? rowsOfSpans(counted, spans, { counts, group_by })
+    : rowsOfGroups(scope, counted, { counts, group_by })
+}
+
+function isOfSpans(group_by: Group): group_by is 'day' | 'week' {
+  return group_by === 'day' || group_by === 'week'
 }
 
 /** Processes that read beside the one of the connection: thousands of groups of a million tickets take both 1 s. */
@@ -112,10 +120,10 @@ function add(row: Figures, { part, kind, n, seconds }: Counted): void {
   else if (part === 'sent') row.replies += n
   else if (kind === 'replied') {
     row.replies += n
-    row.first_reply_seconds = seconds
+    row.first_reply_seconds ??= seconds
   } else if (kind === 'resolved') {
     row.resolved += n
-    row.resolve_seconds = seconds
+    row.resolve_seconds ??= seconds
   } else if (kind !== 'began') row[kind as 'created' | 'reopened' | 'kept' | 'breached' | 'good' | 'bad'] += n
 }
 
@@ -132,75 +140,47 @@ const KEYS: Record<GroupOfTickets, (sql: Sql) => Fragment> = {
 }
 
 /**
- * Counts the facts of each span by the index of their times. One statement tells all, as it is at one moment.
+ * Counts the facts of each group by the index of their times. One statement tells all, as it is at one moment.
+ *
+ * `told` has the facts of a group, of users by their sender, and by policy where schedules count. `counted` has them of
+ * a group as a whole. The schedule's seconds are worked out in between, so that no fact drags a calendar along.
  */
-function readBySpan(scope: Scope, spans: Span[], whole: Whole): Promise<Counted[]> {
+function readCounts(scope: Scope, whole: Whole): Promise<Counted[]> {
   const { sql, organization_id } = scope
-  const { hours, joins, seconds } = whole.worked
-  const given = spans.map(({ begins, ends }, place) => ({ place, begins, ends }))
-  const facts = sql`from ticket_facts t where t.organization_id = ${organization_id} and not t.hidden`
-  return sql<Counted[]>`
-    with ${hours} spans as materialized (
-      select * from json_to_recordset(${JSON.stringify(given)}::text::json)
-        as x (place integer, begins timestamptz, ends timestamptz)
-    ), counted as materialized (
-      select s.place, f.kind, f.n, f.seconds from spans s cross join lateral (
-        select t.kind, count(*) as n, array_agg(${seconds}) filter (where t.seconds is not null) as seconds
-        from ticket_facts t ${joins} where t.organization_id = ${organization_id} and not t.hidden
-          and t.at >= s.begins and t.at < s.ends
-        group by t.kind
-      ) f
-    )
-    select 'counted' as part, place::text as key, kind, n, ${percentiles(sql)} as seconds from counted
-    ${standing(scope, whole, { key: sql`null`, facts, open: countsOfOpen(scope) })}`
-}
-
-function readByGroup(scope: Scope, whole: Whole, group_by: GroupOfTickets) {
-  const { sql, organization_id } = scope
-  const { begins, ends, worked } = whole
-  const { hours, joins, seconds } = worked
-  const key = KEYS[group_by](sql)
+  const { group_by, spans, begins, ends, worked } = whole
+  const is_user = group_by === 'user'
+  const key = isOfSpans(group_by)
+    ? sql`width_bucket(t.at, (select string_to_array(${spans.map((span) => span.begins).join()}, ',')::timestamptz[])) - 1`
+    : KEYS[group_by](sql)
   const labels = group_by === 'label' ? sql`cross join lateral unnest(${labelsOf(sql)}) as l (label_id)` : sql``
   const facts = sql`from ticket_facts t ${labels} where t.organization_id = ${organization_id} and not t.hidden`
-  const is_kept = group_by === 'user' || group_by === 'priority'
-  const counted = sql`
-    counted as materialized (
-      select ${key} as key, t.kind, count(*) as n, array_agg(${seconds}) filter (where t.seconds is not null) as seconds
-      from ticket_facts t ${joins} ${labels} where t.organization_id = ${organization_id} and not t.hidden
-        and t.at >= ${begins} and t.at < ${ends}
-      group by 1, 2
-    )`
+  const parts = sql`
+    select key, kind, case when ${is_user} and kind = 'replied' then 0 else sum(n) end as n, null as seconds from told
+    group by 1, 2
+    union all
+    select key, kind, 0, array_agg(s) from told ${worked.hours} cross join lateral unnest(${worked.seconds}) as s
+    group by 1, 2`
+  const sent = sql`
+    union all
+    select 'sent', user_id::text, null, sum(n), null from told where kind = 'replied' group by user_id`
+  const is_kept = isOfSpans(group_by) || is_user || group_by === 'priority'
   return sql<Counted[]>`
-    with ${hours} ${group_by === 'user' ? countByUser(scope, whole) : counted}
-    select 'counted' as part, key::text, kind, n, ${percentiles(sql)} as seconds from counted
-    ${
-      group_by === 'user'
-        ? sql`
-          union all
-          select 'sent', user_id::text, null, sum(n), null from told where kind = 'replied' group by user_id`
-        : sql``
-    }
-    ${standing(scope, whole, { key, facts, open: is_kept ? countsOfOpen(scope) : openTickets(scope, group_by) })}`
-}
-
-/**
- * SQL for the tables `told` and `counted`: the facts of each assignee, without the number of replies. Those are counted
- * in `told` by their sender too, so that all of it is read once.
- */
-function countByUser({ sql, organization_id }: Scope, { begins, ends, worked }: Whole): Fragment {
-  return sql`
-    told as materialized (
-      select t.assignee_id as key, t.kind, t.user_id, count(*) as n,
-        array_agg(${worked.seconds}) filter (where t.seconds is not null) as seconds
-      from ticket_facts t ${worked.joins} where t.organization_id = ${organization_id} and not t.hidden
+    with ${worked.table} told as materialized (
+      select ${key} as key, t.kind, ${is_user ? sql`t.user_id` : sql`null::uuid`} as user_id, ${worked.policy} as policy_id,
+        count(*) as n, array_agg(t.seconds) filter (where t.seconds is not null) as seconds, ${worked.until} as until
+      from ticket_facts t ${worked.tickets} ${labels} where t.organization_id = ${organization_id} and not t.hidden
         and t.at >= ${begins} and t.at < ${ends}
-      group by 1, 2, 3
+      group by 1, 2, 3, 4
     ), counted as materialized (
-      select key, kind, n, seconds from told where kind <> 'replied'
-      union all
-      select key, kind, 0, array_agg(s) from told cross join lateral unnest(seconds) as s where kind = 'replied'
-      group by 1, 2
-    )`
+      ${is_user || worked.is_scheduled ? parts : sql`select key, kind, n, seconds from told`}
+    )
+    select 'counted' as part, key::text, kind, n, ${percentiles(sql)} as seconds from counted
+    ${is_user ? sent : sql``}
+    ${standing(scope, whole, {
+      key: isOfSpans(group_by) ? sql`null` : key,
+      facts,
+      open: is_kept ? countsOfOpen(scope) : openTickets(scope, group_by),
+    })}`
 }
 
 type Source = { key: Fragment; facts: Fragment; open: Fragment }
@@ -231,7 +211,7 @@ function countsOfOpen({ sql, organization_id }: Scope): Fragment {
 }
 
 /** SQL for the same, one row for each ticket and label: of other groups from the index `tickets_open_groups` alone. */
-function openTickets({ sql, organization_id }: Scope, group_by: GroupOfTickets): Fragment {
+function openTickets({ sql, organization_id }: Scope, group_by: Group): Fragment {
   const labelled = sql`left join ticket_labels l on l.organization_id = ${organization_id} and l.ticket_id = t.id`
   return sql`
     from (select *, 1 as n from tickets where organization_id = ${organization_id} and deleted_at is null) t
