@@ -223,7 +223,7 @@ async function runTests(args: string[], template: string, stopped: AbortSignal):
   }
   const at_first = failuresOf(result)
   for (const file of result.files.size > 1 ? new Set(at_first.map((failure) => failure.file)) : []) {
-    if (!stopped.aborted) addTo(result, await start([path.resolve(file)]))
+    if (!stopped.aborted) addTo(result, await start([TIMINGS, path.resolve(file)]))
   }
   const failures = failuresOf(result)
   const isPassed = (one: Failure) => !failures.some(({ file, name }) => file === one.file && name === one.name)

@@ -4,7 +4,7 @@ import type { Scope } from '../../base/scope'
 import { type Schedule, spansOfYears } from '../../base/shapes/business-time'
 
 /**
- * How a statement counts the seconds of facts `t`. It gathers the facts of a group and policy in `told`: their `seconds`,
+ * How a statement counts the seconds of facts `t`. It gathers the facts of a group and policy in `told`: `seconds`,
  * and `until` when each ran.
  */
 export type Worked = {
