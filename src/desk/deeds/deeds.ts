@@ -98,8 +98,8 @@ export function inSteps(step: Step): Work {
 }
 
 /**
- * Repeats a step, each time in a transaction of its own, until nothing is left: so goes what many tickets name. It goes
- * on after the request; when its process dies, the request can be repeated.
+ * Repeats a step, each time in a transaction of its own, until nothing is left. The work continues after the request.
+ * When its process dies, the request can be repeated.
  * @throws SERVICE_UNAVAILABLE when it takes longer than a request may
  */
 export async function inShortSteps(given: Scope, step: (scope: Scope) => Promise<boolean>): Promise<void> {
@@ -107,13 +107,14 @@ export async function inShortSteps(given: Scope, step: (scope: Scope) => Promise
   // The entry about the request is written.
   const { alongside: _, ...scope } = { ...given, ...deedsOf(given.organization_id) }
   const reason = 'Many tickets name it, from which it is being taken. Ask again later'
-  await within(
-    (async () => {
-      while (!(await inTransaction(scope, step)));
-    })(),
-    ANSWER_MOST_MS,
-    reason,
-  )
+  const work = async () => {
+    while (!(await inTransaction(scope, step)));
+  }
+  const end = work().catch((error) => {
+    if (!(error instanceof ApiError)) log.warn({ error: safeError(error) }, 'a deletion was interrupted')
+    throw error
+  })
+  await within(end, ANSWER_MOST_MS, reason)
 }
 
 /**

@@ -50,7 +50,7 @@ function isOfSpans(group_by: Group): group_by is 'day' | 'week' {
   return group_by === 'day' || group_by === 'week'
 }
 
-/** Processes that read beside the one of the connection: thousands of groups of a million tickets take both 1 s. */
+/** Processes that read beside that of the connection. One takes a fifth off a report of a million by company. */
 const WORKERS = '1'
 
 /** Tells on which side of a report the time is shorter. Until older tickets are told, only the last side is known. */
@@ -149,8 +149,9 @@ function readCounts(scope: Scope, whole: Whole): Promise<Counted[]> {
   const { sql, organization_id } = scope
   const { group_by, spans, begins, ends, worked } = whole
   const is_user = group_by === 'user'
+  const given = spans.map((span) => span.begins).join()
   const key = isOfSpans(group_by)
-    ? sql`width_bucket(t.at, (select string_to_array(${spans.map((span) => span.begins).join()}, ',')::timestamptz[])) - 1`
+    ? sql`width_bucket(t.at, (select string_to_array(${given}, ',')::timestamptz[])) - 1`
     : KEYS[group_by](sql)
   const labels = group_by === 'label' ? sql`cross join lateral unnest(${labelsOf(sql)}) as l (label_id)` : sql``
   const facts = sql`from ticket_facts t ${labels} where t.organization_id = ${organization_id} and not t.hidden`
@@ -166,8 +167,8 @@ function readCounts(scope: Scope, whole: Whole): Promise<Counted[]> {
   const is_kept = isOfSpans(group_by) || is_user || group_by === 'priority'
   return sql<Counted[]>`
     with ${worked.table} told as materialized (
-      select ${key} as key, t.kind, ${is_user ? sql`t.user_id` : sql`null::uuid`} as user_id, ${worked.policy} as policy_id,
-        count(*) as n, array_agg(t.seconds) filter (where t.seconds is not null) as seconds, ${worked.until} as until
+      select ${key} as key, t.kind, ${is_user ? sql`t.user_id` : sql`null::uuid`} as user_id,
+        ${worked.policy} as policy_id, count(*) as n, array_agg(t.seconds) filter (where t.seconds is not null) as seconds, ${worked.until} as until
       from ticket_facts t ${worked.tickets} ${labels} where t.organization_id = ${organization_id} and not t.hidden
         and t.at >= ${begins} and t.at < ${ends}
       group by 1, 2, 3, 4

@@ -62,7 +62,8 @@ export async function readWorked(scope: Scope, first: number, last: number): Pro
     hours: sql`left join hours h using (policy_id)`,
     seconds: sql`
       case when h.begins is null then told.seconds else array(
-        select ${worked(sql`x.until`)} - ${worked(sql`(x.until - x.s)`)} from unnest(told.seconds, told.until) as x (s, until)
+        select ${worked(sql`x.until`)} - ${worked(sql`(x.until - x.s)`)}
+        from unnest(told.seconds, told.until) as x (s, until)
       ) end`,
   }
 }

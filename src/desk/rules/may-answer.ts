@@ -7,13 +7,13 @@ import { findRecipients } from '../messages/addressees'
 import type { Conversation } from '../messages/conversation'
 
 /** How far back answers count. */
-const COUNTED_HOURS = 24
+export const COUNTED_HOURS = 24
 
 /**
  * Answers of one rule to one address on whatever tickets. A machine that does not say so, and opens a ticket by each
  * mail, ends with it; so does who forges the address of somebody else.
  */
-const MOST_TO_ADDRESS = 20
+export const MOST_TO_ADDRESS = 20
 
 /**
  * Tells if a rule may write a public message on a ticket that the caller has locked: neither the message that started

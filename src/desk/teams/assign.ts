@@ -20,7 +20,8 @@ type Candidate = {
   capacity: number | null
   /** Open and pending tickets of the member. Those that decide nothing are not counted. */
   held: number
-  is_taken: boolean
+  /** Set when it was chosen. */
+  is_taken?: boolean
 }
 
 /**
@@ -99,7 +100,7 @@ async function findCandidates({ sql, organization_id }: Scope, team_ids: string[
           and x.status in ('open', 'pending') and x.deleted_at is null
         limit case when t.assign = 'least_open' then null else coalesce(t.capacity, 0) end
       ) as counted
-    ) as held, false as is_taken
+    ) as held
     from team_members m
     join teams t on t.organization_id = ${organization_id} and t.id = m.team_id and t.assign <> 'none'
     join memberships s on s.organization_id = ${organization_id} and s.user_id = m.user_id

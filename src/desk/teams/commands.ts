@@ -58,9 +58,9 @@ export function updateTeam(scope: Scope, id: string, { member_ids, ...changes }:
 export function deleteTeam(scope: Scope, id: string): Promise<void> {
   return inShortSteps(scope, async (scope) => {
     const { db, sql, organization_id } = scope
-    const { id: team_id } = await getTeam(scope, id)
+    await getTeam(scope, id)
     // Tickets, members, and then the team: in the order of those who give it a ticket.
-    if (!(await leaveSome(scope, 'team_id', team_id))) return false
+    if (!(await leaveSome(scope, 'team_id', id))) return false
     await sql`update mailboxes set team_id = null where organization_id = ${organization_id} and team_id = ${id}`
     await lockMembers(scope, sql`m.team_id = ${id}`)
     const before = await lockTeam(scope, id, sql`for update`)

@@ -9,16 +9,12 @@ import { ratingLink } from '../../desk/ratings/rating-link'
 import { ratingWords } from '../../desk/ratings/rating-words'
 import { isFinished } from '../../desk/ratings/requests'
 import { readWriter } from '../../desk/ratings/written-language'
+import { COUNTED_HOURS, MOST_TO_ADDRESS } from '../../desk/rules/may-answer'
 import { fromName } from '../../desk/templates/from-name'
 import { recordActivity } from '../../desk/timeline/activity'
 import { type LetterText, plainName, type ReadyLetter } from './letter-texts'
 
-/**
- * Letters to one contact in 24 hours that the service sends by itself. A machine that opens a ticket by each mail,
- * which a rule resolves, ends with it.
- */
-const MOST_TO_CONTACT = 20
-/** Tickets of the contact among which they are counted. */
+/** Tickets of the contact among which the letters that the service sends by itself are counted. */
 const LATEST_TICKETS = 100
 
 /** A ticket that waits for its letter, with its request. */
@@ -85,7 +81,7 @@ async function findAsked({ sql, organization_id }: Scope, id: string, ticket_id:
   return asked
 }
 
-/** Tells if machines and lists alone wrote on a ticket, or its contact got many letters lately. */
+/** Tells if machines and lists alone wrote on a ticket, or its contact got as many letters as a rule may answer. */
 async function isForMachine(
   { sql, organization_id }: Scope,
   { id, ticket_id, contact_id }: { id: string; ticket_id: string; contact_id: string },
@@ -95,9 +91,9 @@ async function isForMachine(
       select bool_and(m.auto_reply or m.from_list) from messages m
       where m.organization_id = ${organization_id} and m.ticket_id = ${ticket_id} and m.direction = 'inbound'
     ), false) or (
-      select count(*) >= ${MOST_TO_CONTACT} from rating_requests r
+      select count(*) >= ${MOST_TO_ADDRESS} from rating_requests r
       where r.organization_id = ${organization_id} and r.id <> ${id} and r.is_automatic
-        and r.sent_at > now() - interval '24 hours' and r.ticket_id = any(array(
+        and r.sent_at > now() - make_interval(hours => ${COUNTED_HOURS}) and r.ticket_id = any(array(
           select t.id from tickets t
           where t.organization_id = ${organization_id} and t.contact_id = ${contact_id} and t.deleted_at is null
           order by t.id desc limit ${LATEST_TICKETS}

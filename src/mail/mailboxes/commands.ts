@@ -123,8 +123,8 @@ export async function updateMailbox(scope: Scope, id: string, changes: MailboxCh
  */
 export function deleteMailbox(scope: Scope, id: string): Promise<void> {
   return inShortSteps(scope, async (scope) => {
-    const { id: mailbox_id } = await getMasked(scope, id)
-    if (!(await leaveSome(scope, 'mailbox_id', mailbox_id))) return false
+    await getMasked(scope, id)
+    if (!(await leaveSome(scope, 'mailbox_id', id))) return false
     await lockMailboxes(scope)
     const before = await getMasked(scope, id)
     await deleteWithAddress(scope, id, before.address)
