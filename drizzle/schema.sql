@@ -1201,6 +1201,7 @@ create table ticket_facts (
   company_id uuid,
   priority text not null,
   label_ids uuid[] default '{}'::uuid[] not null,
+  sla_policy_id uuid,
   constraint ticket_facts_organization_id_at_id_pk PRIMARY KEY (organization_id, at, id),
   constraint ticket_facts_kind CHECK ((kind = ANY (ARRAY['created'::text, 'began'::text, 'replied'::text, 'resolved'::text, 'reopened'::text, 'kept'::text, 'breached'::text, 'good'::text, 'bad'::text])))
 ) with (fillfactor=90, autovacuum_vacuum_insert_scale_factor=0.02);
@@ -1325,6 +1326,7 @@ CREATE TRIGGER tickets_company_of_time AFTER UPDATE OF company_id ON tickets FOR
 CREATE TRIGGER tickets_facets AFTER UPDATE OF status, priority, assignee_id, custom_words ON tickets FOR EACH ROW WHEN (((((old.status IS DISTINCT FROM new.status) OR (old.priority IS DISTINCT FROM new.priority)) OR (old.assignee_id IS DISTINCT FROM new.assignee_id)) OR (old.custom_words IS DISTINCT FROM new.custom_words))) EXECUTE FUNCTION change_ticket_facets();
 CREATE TRIGGER tickets_facts_come AFTER INSERT ON tickets FOR EACH ROW EXECUTE FUNCTION new_ticket_facts();
 CREATE TRIGGER tickets_facts_groups AFTER UPDATE OF assignee_id, team_id, mailbox_id, company_id, priority, deleted_at, merged_first_into_id ON tickets FOR EACH ROW WHEN ((((((((old.assignee_id IS DISTINCT FROM new.assignee_id) OR (old.team_id IS DISTINCT FROM new.team_id)) OR (old.mailbox_id IS DISTINCT FROM new.mailbox_id)) OR (old.company_id IS DISTINCT FROM new.company_id)) OR (old.priority IS DISTINCT FROM new.priority)) OR ((old.deleted_at IS NULL) IS DISTINCT FROM (new.deleted_at IS NULL))) OR ((old.merged_first_into_id IS NULL) IS DISTINCT FROM (new.merged_first_into_id IS NULL)))) EXECUTE FUNCTION group_facts();
+CREATE TRIGGER tickets_facts_policy AFTER UPDATE OF sla_policy_id ON tickets FOR EACH ROW WHEN ((old.sla_policy_id IS DISTINCT FROM new.sla_policy_id)) EXECUTE FUNCTION group_facts();
 CREATE TRIGGER tickets_facts_rating AFTER UPDATE OF rating_score, rated_at ON tickets FOR EACH ROW WHEN (((old.rating_score IS DISTINCT FROM new.rating_score) OR (old.rated_at IS DISTINCT FROM new.rated_at))) EXECUTE FUNCTION rating_facts();
 CREATE TRIGGER tickets_facts_status AFTER UPDATE OF status ON tickets FOR EACH ROW WHEN ((((old.status = ANY (ARRAY['open'::text, 'pending'::text])) <> (new.status = ANY (ARRAY['open'::text, 'pending'::text]))) AND (old.merged_first_into_id IS NULL) AND (new.merged_first_into_id IS NULL))) EXECUTE FUNCTION status_facts();
 CREATE TRIGGER tickets_go AFTER DELETE ON tickets REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tally_tickets();
@@ -1478,6 +1480,19 @@ create table webhooks (
   constraint webhooks_status CHECK ((status = ANY (ARRAY['active'::text, 'failed'::text])))
 );
 
+CREATE OR REPLACE FUNCTION add_fact(fact ticket_facts)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+	INSERT INTO ticket_facts (organization_id, at, ticket_id, kind, seconds, user_id, promise_id, hidden,
+		assignee_id, team_id, mailbox_id, company_id, priority, label_ids, sla_policy_id)
+	VALUES (fact.organization_id, fact.at, fact.ticket_id, fact.kind, fact.seconds, fact.user_id, fact.promise_id,
+		fact.hidden, fact.assignee_id, fact.team_id, fact.mailbox_id, fact.company_id, fact.priority, fact.label_ids,
+		fact.sla_policy_id);
+END $function$
+;
+
 CREATE OR REPLACE FUNCTION change_label_facets()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1611,7 +1626,8 @@ AS $function$
 BEGIN
 	UPDATE ticket_facts
 	SET assignee_id = new.assignee_id, team_id = new.team_id, mailbox_id = new.mailbox_id, company_id = new.company_id,
-		priority = new.priority, hidden = new.deleted_at IS NOT NULL OR new.merged_first_into_id IS NOT NULL
+		priority = new.priority, hidden = new.deleted_at IS NOT NULL OR new.merged_first_into_id IS NOT NULL,
+		sla_policy_id = new.sla_policy_id
 	WHERE organization_id = new.organization_id AND ticket_id = new.id;
 	RETURN NULL;
 END $function$
@@ -1667,10 +1683,10 @@ CREATE OR REPLACE FUNCTION message_facts()
  LANGUAGE plpgsql
 AS $function$
 DECLARE
-	ticket ticket_facts;
+	fact ticket_facts;
 	is_first boolean;
 BEGIN
-	SELECT * INTO ticket FROM ticket_facts
+	SELECT * INTO fact FROM ticket_facts
 	WHERE organization_id = new.organization_id AND ticket_id = new.ticket_id AND kind = 'created';
 	-- A ticket of before the facts is filled later, with its replies.
 	IF NOT FOUND THEN RETURN NULL; END IF;
@@ -1680,14 +1696,15 @@ BEGIN
 		PERFORM FROM ticket_facts
 		WHERE organization_id = new.organization_id AND ticket_id = new.ticket_id AND kind IN ('began', 'replied')
 			AND seconds IS NOT NULL;
-		is_first := NOT FOUND AND new.created_at >= ticket.at;
+		is_first := NOT FOUND AND new.created_at >= fact.at;
 	END IF;
-	INSERT INTO ticket_facts (organization_id, at, ticket_id, kind, seconds, user_id, hidden,
-		assignee_id, team_id, mailbox_id, company_id, priority, label_ids)
-	VALUES (new.organization_id, new.created_at, new.ticket_id, CASE WHEN new.begins_ticket THEN 'began' ELSE 'replied' END,
-		CASE WHEN is_first THEN floor(date_part('epoch', new.created_at)) - floor(date_part('epoch', ticket.at)) END,
-		new.author_id, ticket.hidden, ticket.assignee_id, ticket.team_id, ticket.mailbox_id, ticket.company_id,
-		ticket.priority, ticket.label_ids);
+	IF is_first THEN
+		fact.seconds := floor(date_part('epoch', new.created_at)) - floor(date_part('epoch', fact.at));
+	END IF;
+	fact.at := new.created_at;
+	fact.kind := CASE WHEN new.begins_ticket THEN 'began' ELSE 'replied' END;
+	fact.user_id := new.author_id;
+	PERFORM add_fact(fact);
 	RETURN NULL;
 END $function$
 ;
@@ -1703,24 +1720,33 @@ CREATE OR REPLACE FUNCTION new_ticket_facts()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
+DECLARE
+	fact ticket_facts;
 BEGIN
-	INSERT INTO ticket_facts (organization_id, at, ticket_id, kind, hidden,
-		assignee_id, team_id, mailbox_id, company_id, priority)
-	VALUES (new.organization_id, new.created_at, new.id, 'created', false,
-		new.assignee_id, new.team_id, new.mailbox_id, new.company_id, new.priority);
+	fact.organization_id := new.organization_id;
+	fact.ticket_id := new.id;
+	fact.hidden := false;
+	fact.assignee_id := new.assignee_id;
+	fact.team_id := new.team_id;
+	fact.mailbox_id := new.mailbox_id;
+	fact.company_id := new.company_id;
+	fact.priority := new.priority;
+	fact.label_ids := '{}';
+	fact.sla_policy_id := new.sla_policy_id;
+	fact.at := new.created_at;
+	fact.kind := 'created';
+	PERFORM add_fact(fact);
+	IF new.rated_at IS NOT NULL THEN
+		fact.at := new.rated_at;
+		fact.kind := new.rating_score;
+		PERFORM add_fact(fact);
+	END IF;
 	IF new.status IN ('resolved', 'closed') THEN
 		-- An import knows no better time than that of the last change.
-		INSERT INTO ticket_facts (organization_id, at, ticket_id, kind, seconds, hidden,
-			assignee_id, team_id, mailbox_id, company_id, priority)
-		VALUES (new.organization_id, greatest(new.updated_at, new.created_at), new.id, 'resolved',
-			floor(date_part('epoch', greatest(new.updated_at, new.created_at))) - floor(date_part('epoch', new.created_at)),
-			false, new.assignee_id, new.team_id, new.mailbox_id, new.company_id, new.priority);
-	END IF;
-	IF new.rated_at IS NOT NULL THEN
-		INSERT INTO ticket_facts (organization_id, at, ticket_id, kind, hidden,
-			assignee_id, team_id, mailbox_id, company_id, priority)
-		VALUES (new.organization_id, new.rated_at, new.id, new.rating_score, false,
-			new.assignee_id, new.team_id, new.mailbox_id, new.company_id, new.priority);
+		fact.at := greatest(new.updated_at, new.created_at);
+		fact.kind := 'resolved';
+		fact.seconds := floor(date_part('epoch', fact.at)) - floor(date_part('epoch', new.created_at));
+		PERFORM add_fact(fact);
 	END IF;
 	RETURN NULL;
 END $function$
@@ -1783,7 +1809,7 @@ CREATE OR REPLACE FUNCTION promise_facts()
 AS $function$
 DECLARE
 	promise promises;
-	ticket ticket_facts;
+	fact ticket_facts;
 	result text;
 	result_at timestamptz;
 BEGIN
@@ -1801,14 +1827,14 @@ BEGIN
 		result_at := coalesce(promise.breached_at, promise.ended_at);
 	END IF;
 	IF result_at IS NULL THEN RETURN NULL; END IF;
-	SELECT * INTO ticket FROM ticket_facts
+	SELECT * INTO fact FROM ticket_facts
 	WHERE organization_id = promise.organization_id AND ticket_id = promise.ticket_id AND kind = 'created';
 	-- A ticket of before the facts is filled later, with its promises.
 	IF NOT FOUND THEN RETURN NULL; END IF;
-	INSERT INTO ticket_facts (organization_id, at, ticket_id, kind, promise_id, hidden,
-		assignee_id, team_id, mailbox_id, company_id, priority, label_ids)
-	VALUES (promise.organization_id, result_at, promise.ticket_id, result, promise.id, ticket.hidden,
-		ticket.assignee_id, ticket.team_id, ticket.mailbox_id, ticket.company_id, ticket.priority, ticket.label_ids);
+	fact.at := result_at;
+	fact.kind := result;
+	fact.promise_id := promise.id;
+	PERFORM add_fact(fact);
 	RETURN NULL;
 END $function$
 ;
@@ -1855,17 +1881,16 @@ CREATE OR REPLACE FUNCTION rating_facts()
  LANGUAGE plpgsql
 AS $function$
 DECLARE
-	ticket ticket_facts;
+	fact ticket_facts;
 BEGIN
 	DELETE FROM ticket_facts
 	WHERE organization_id = new.organization_id AND ticket_id = new.id AND kind IN ('good', 'bad');
-	SELECT * INTO ticket FROM ticket_facts
+	SELECT * INTO fact FROM ticket_facts
 	WHERE organization_id = new.organization_id AND ticket_id = new.id AND kind = 'created';
 	IF NOT FOUND OR new.rated_at IS NULL THEN RETURN NULL; END IF;
-	INSERT INTO ticket_facts (organization_id, at, ticket_id, kind, hidden,
-		assignee_id, team_id, mailbox_id, company_id, priority, label_ids)
-	VALUES (new.organization_id, new.rated_at, new.id, new.rating_score, ticket.hidden, new.assignee_id, new.team_id,
-		new.mailbox_id, new.company_id, new.priority, ticket.label_ids);
+	fact.at := new.rated_at;
+	fact.kind := new.rating_score;
+	PERFORM add_fact(fact);
 	RETURN NULL;
 END $function$
 ;
@@ -1907,19 +1932,20 @@ CREATE OR REPLACE FUNCTION status_facts()
  LANGUAGE plpgsql
 AS $function$
 DECLARE
-	ticket ticket_facts;
-	is_over boolean := new.status IN ('resolved', 'closed');
-	changed_at timestamptz := greatest(new.updated_at, new.created_at);
+	fact ticket_facts;
 BEGIN
-	SELECT * INTO ticket FROM ticket_facts
+	SELECT * INTO fact FROM ticket_facts
 	WHERE organization_id = new.organization_id AND ticket_id = new.id AND kind = 'created';
 	-- A ticket of before the facts is filled later, by its timeline.
 	IF NOT FOUND THEN RETURN NULL; END IF;
-	INSERT INTO ticket_facts (organization_id, at, ticket_id, kind, seconds, hidden,
-		assignee_id, team_id, mailbox_id, company_id, priority, label_ids)
-	VALUES (new.organization_id, changed_at, new.id, CASE WHEN is_over THEN 'resolved' ELSE 'reopened' END,
-		CASE WHEN is_over THEN floor(date_part('epoch', changed_at)) - floor(date_part('epoch', new.created_at)) END,
-		ticket.hidden, new.assignee_id, new.team_id, new.mailbox_id, new.company_id, new.priority, ticket.label_ids);
+	fact.at := greatest(new.updated_at, new.created_at);
+	IF new.status IN ('resolved', 'closed') THEN
+		fact.kind := 'resolved';
+		fact.seconds := floor(date_part('epoch', fact.at)) - floor(date_part('epoch', new.created_at));
+	ELSE
+		fact.kind := 'reopened';
+	END IF;
+	PERFORM add_fact(fact);
 	RETURN NULL;
 END $function$
 ;

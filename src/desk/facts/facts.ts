@@ -1,8 +1,8 @@
 /**
  * Facts: what happened to tickets, as reports count it. Triggers write a row for each event, in the transaction of the
- * event and whoever writes (`drizzle/0136_ticket_facts.sql` and the two after it). They keep in all rows of a ticket
- * the groups that it is in now, so that a report joins nothing. Here they are told anew: replies when messages move or
- * go, and all of it for tickets that are older than the facts.
+ * event and whoever writes (`add_fact` and its callers in `drizzle/schema.sql`). They keep in all rows of a ticket the
+ * groups and the policy that it has now, so that a report joins nothing. Here they are told anew: replies when messages
+ * move or go, and all of it for tickets that are older than the facts.
  */
 import { timeOfId } from '../../base/db/columns'
 import { insertRows } from '../../base/db/insert-rows'
@@ -33,6 +33,7 @@ type Ticket = {
     mailbox_id: string | null
     company_id: string | null
     priority: string
+    sla_policy_id: string | null
     hidden: boolean
   }
   label_ids: string[]
@@ -100,7 +101,7 @@ async function readTickets({ sql, organization_id }: Tenant, ids: string[], whic
       ${exactTime(sql, sql`greatest(t.updated_at, t.created_at)`)} as changed_at, t.rating_score,
       ${exactTime(sql, sql`t.rated_at`)} as rated_at,
       json_build_object('assignee_id', t.assignee_id, 'team_id', t.team_id, 'mailbox_id', t.mailbox_id,
-        'company_id', t.company_id, 'priority', t.priority,
+        'company_id', t.company_id, 'priority', t.priority, 'sla_policy_id', t.sla_policy_id,
         'hidden', t.deleted_at is not null or t.merged_first_into_id is not null) as groups,
       array(
         select l.label_id from ticket_labels l where l.organization_id = ${organization_id} and l.ticket_id = t.id

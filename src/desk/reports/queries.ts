@@ -142,8 +142,7 @@ const KEYS: Record<GroupOfTickets, (sql: Sql) => Fragment> = {
 /**
  * Counts the facts of each group by the index of their times. One statement tells all, as it is at one moment.
  *
- * `told` has the facts of a group, of users by their sender, and by policy where schedules count. `counted` has them of
- * a group as a whole. The schedule's seconds are worked out in between, so that no fact drags a calendar along.
+ * `told` has the facts of a group, of users by their sender: there `counted` has them as a whole.
  */
 function readCounts(scope: Scope, whole: Whole): Promise<Counted[]> {
   const { sql, organization_id } = scope
@@ -156,24 +155,21 @@ function readCounts(scope: Scope, whole: Whole): Promise<Counted[]> {
   const labels = group_by === 'label' ? sql`cross join lateral unnest(${labelsOf(sql)}) as l (label_id)` : sql``
   const facts = sql`from ticket_facts t ${labels} where t.organization_id = ${organization_id} and not t.hidden`
   const parts = sql`
-    select key, kind, case when ${is_user} and kind = 'replied' then 0 else sum(n) end as n, null as seconds from told
-    group by 1, 2
+    select key, kind, case when kind = 'replied' then 0 else sum(n) end as n, null as seconds from told group by 1, 2
     union all
-    select key, kind, 0, array_agg(s) from told ${worked.hours} cross join lateral unnest(${worked.seconds}) as s
-    group by 1, 2`
+    select key, kind, 0, array_agg(s) from told cross join lateral unnest(seconds) as s group by 1, 2`
   const sent = sql`
     union all
     select 'sent', user_id::text, null, sum(n), null from told where kind = 'replied' group by user_id`
   const is_kept = isOfSpans(group_by) || is_user || group_by === 'priority'
   return sql<Counted[]>`
     with ${worked.table} told as materialized (
-      select ${key} as key, t.kind, ${is_user ? sql`t.user_id` : sql`null::uuid`} as user_id,
-        ${worked.policy} as policy_id, count(*) as n, array_agg(t.seconds) filter (where t.seconds is not null) as seconds, ${worked.until} as until
-      from ticket_facts t ${worked.tickets} ${labels} where t.organization_id = ${organization_id} and not t.hidden
-        and t.at >= ${begins} and t.at < ${ends}
-      group by 1, 2, 3, 4
+      select ${key} as key, t.kind, ${is_user ? sql`t.user_id` : sql`null::uuid`} as user_id, count(*) as n,
+        array_agg(${worked.seconds}) filter (where t.seconds is not null) as seconds
+      ${facts} and t.at >= ${begins} and t.at < ${ends}
+      group by 1, 2, 3
     ), counted as materialized (
-      ${is_user || worked.is_scheduled ? parts : sql`select key, kind, n, seconds from told`}
+      ${is_user ? parts : sql`select key, kind, n, seconds from told`}
     )
     select 'counted' as part, key::text, kind, n, ${percentiles(sql)} as seconds from counted
     ${is_user ? sent : sql``}

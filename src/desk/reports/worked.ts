@@ -3,27 +3,18 @@ import type { Fragment } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
 import { type Schedule, spansOfYears } from '../../base/shapes/business-time'
 
-/**
- * How a statement counts the seconds of facts `t`. It gathers the facts of a group and policy in `told`: `seconds`,
- * and `until` when each ran.
- */
+/** How a statement counts the seconds of facts `t`. */
 export type Worked = {
-  is_scheduled: boolean
-  /** A table `hours` for its `with`, with a comma behind it; or nothing. */
+  /** A table for its `with`, with a comma behind it; or nothing. */
   table: Fragment
-  /** Joins behind the facts: the tickets `k` that have a schedule. */
-  tickets: Fragment
-  /** The policy of a fact. */
-  policy: Fragment
-  /** The array `until` of a group. */
-  until: Fragment
-  /** Joins behind `told`. */
-  hours: Fragment
-  /** The array of seconds of a row of `told`, as reports count them. */
+  /** The seconds of a fact, null if it has none. */
   seconds: Fragment
 }
 
 type PolicyHours = { policy_id: string; time_zone: string; schedule: Schedule }
+
+/** Sets the calendar of a policy apart from that of the next, on one line of seconds. */
+const LINE = 1e11
 
 /** @param first, last the years of the facts */
 export async function readWorked(scope: Scope, first: number, last: number): Promise<Worked> {
@@ -34,36 +25,37 @@ export async function readWorked(scope: Scope, first: number, last: number): Pro
     join organizations o on o.id = ${organization_id}
     join schedules s on s.organization_id = ${organization_id} and s.id = p.schedule_id
     where p.organization_id = ${organization_id}`
-  if (policies.length === 0) {
-    const [nothing, none] = [sql``, sql`null::uuid`]
-    const usual = { tickets: nothing, policy: none, until: none, hours: nothing, seconds: sql`seconds` }
-    return { is_scheduled: false, table: nothing, ...usual }
+  if (policies.length === 0) return { table: sql``, seconds: sql`t.seconds` }
+  const ids = policies.map(({ policy_id }) => policy_id)
+  const spans = policies.flatMap(({ schedule, time_zone }, place) =>
+    onLine((place + 1) * LINE, spansOfYears(schedule, time_zone, first, last)),
+  )
+  const numbers = (of: (span: Span) => number) => sql`string_to_array(${spans.map(of).join()}, ',')::float8[]`
+  const line = sql`array_position((select ids from calendar), t.sla_policy_id) * ${LINE}::float8`
+  const passed = (time: Fragment) => {
+    const span = sql`width_bucket(${line} + ${time}, (select begins from calendar))`
+    return sql`least(${line} + ${time} - (select rests from calendar)[${span}], (select most from calendar)[${span}])`
   }
-  const given = policies.map(({ policy_id, time_zone, schedule }) => ({
-    policy_id,
-    ...spansOfYears(schedule, time_zone, first, last),
-  }))
-  const worked = (time: Fragment) => sql`
-    coalesce((
-      select h.before[i] + least(${time}, h.ends[i]) - h.begins[i] from width_bucket(${time}, h.begins) as i where i > 0
-    ), 0)`
+  const until = sql`floor(date_part('epoch', t.at))`
   return {
-    is_scheduled: true,
     table: sql`
-      hours as materialized (
-        select * from json_to_recordset(${JSON.stringify(given)}::text::json)
-          as x (policy_id uuid, begins float8[], ends float8[], before float8[])
+      calendar as materialized (
+        select ${ids}::uuid[] as ids, ${numbers(({ begin }) => begin)} as begins, ${numbers(({ rest }) => rest)} as rests,
+          ${numbers(({ most }) => most)} as most
       ),`,
-    tickets: sql`
-      left join tickets k on k.organization_id = ${organization_id} and k.id = t.ticket_id and t.seconds is not null
-        and k.sla_policy_id = any(${policies.map(({ policy_id }) => policy_id)}::uuid[])`,
-    policy: sql`k.sla_policy_id`,
-    until: sql`array_agg(floor(date_part('epoch', t.at))) filter (where t.seconds is not null)`,
-    hours: sql`left join hours h using (policy_id)`,
-    seconds: sql`
-      case when h.begins is null then told.seconds else array(
-        select ${worked(sql`x.until`)} - ${worked(sql`(x.until - x.s)`)}
-        from unnest(told.seconds, told.until) as x (s, until)
-      ) end`,
+    seconds: sql`coalesce(${passed(until)} - ${passed(sql`${until} - t.seconds`)}, t.seconds)`,
   }
+}
+
+/** A span of work: where it begins, the seconds that are no work until then, and those of work when it has ended. */
+type Span = { begin: number; rest: number; most: number }
+
+/** Puts the spans of a policy on the line. Nothing is worked before the first one. */
+function onLine(line: number, { begins, ends, before }: ReturnType<typeof spansOfYears>): Span[] {
+  const spans = begins.map((begin, at) => ({
+    begin: line + begin,
+    rest: line + begin - before[at]!,
+    most: before[at]! + ends[at]! - begin,
+  }))
+  return [{ begin: line, rest: 0, most: 0 }, ...spans]
 }

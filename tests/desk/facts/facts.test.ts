@@ -5,7 +5,14 @@ import { connection } from '../../../src/base/db/pool'
 import { fillFacts } from '../../../src/desk/facts/fill'
 import { purgeDeletedTickets } from '../../../src/desk/tickets/purge'
 import { createOrganization, type Organization, startApi, stopApi } from '../../support/api'
-import { createCompany, createContact, createLabel, createMessage, createTicket } from '../../support/factories'
+import {
+  createCompany,
+  createContact,
+  createLabel,
+  createMessage,
+  createPolicy,
+  createTicket,
+} from '../../support/factories'
 
 beforeAll(() => startApi())
 afterAll(stopApi)
@@ -30,7 +37,7 @@ async function factsOf({ scope: { sql, organization_id } }: Organization) {
   return sql`
     select ticket_id, kind, case when kind not in ('resolved', 'reopened') then at end as at,
       case when kind <> 'resolved' then seconds end as seconds, user_id, hidden, assignee_id, team_id, mailbox_id,
-      company_id, priority, array(select unnest(label_ids) order by 1) as label_ids
+      company_id, priority, sla_policy_id, array(select unnest(label_ids) order by 1) as label_ids
     from ticket_facts where organization_id = ${organization_id}
     order by ticket_id, kind, ticket_facts.at`
 }
@@ -83,6 +90,21 @@ test('facts have the groups and labels that their ticket has now', async () => {
   await createMessage(agent, ticket.id, { body: 'More', send_email: false })
   const groups = { priority: 'urgent', assignee_id: agent.user_id, company_id: company.id, label_ids: [labels[1]!.id] }
   expect(await factsOf(one)).toMatchObject([groups, groups, groups, groups])
+  await expectSameWhenToldAgain(one)
+})
+
+test('facts have the policy that their ticket has now', async () => {
+  const one = await createOrganization()
+  const { agent, admin } = one
+  const label = await createLabel(agent)
+  const labelled = await createPolicy(admin, { filter: { label_ids: [label.id] } })
+  const others = await createPolicy(admin)
+  const ticket = await createTicket(agent, { priority: 'urgent', description: 'Fire' })
+  const policiesOf = async () => [...new Set((await factsOf(one)).map(({ sla_policy_id }) => sla_policy_id))]
+  expect(await policiesOf()).toEqual([others.id])
+  await changed(one, ticket, { label_ids: [label.id] })
+  await createMessage(agent, ticket.id, { body: 'Water', send_email: false })
+  expect(await policiesOf()).toEqual([labelled.id])
   await expectSameWhenToldAgain(one)
 })
 

@@ -93,7 +93,7 @@ test('replies of a removed member keep their name, those of somebody who was non
 test('minutes are those of the schedule of the policy that a ticket has now', async () => {
   const other = await createOrganization()
   await other.admin.patch('/organization', { time_zone: 'Europe/Berlin' })
-  const hours = {
+  const days = {
     mon: [
       ['08:00', '12:00'],
       ['13:00', '17:30'],
@@ -101,22 +101,29 @@ test('minutes are those of the schedule of the policy that a ticket has now', as
     tue: [['20:00', '24:00']],
     sun: [['00:00', '24:00']],
   }
-  const schedule = await createSchedule(other.admin, { hours, holidays: ['2025-04-14'] })
-  const policy = await createPolicy(other.admin, { schedule_id: schedule.id })
+  const schedules = [
+    await createSchedule(other.admin, { hours: days, holidays: ['2025-04-14'] }),
+    await createSchedule(other.admin, { hours: { fri: [['09:00', '10:00']] } }),
+  ]
+  const policies: { id: string }[] = []
+  for (const { id } of schedules) policies.push(await createPolicy(other.admin, { schedule_id: id }))
   const groups = await createGroups(other.scope, [other.admin.user_id])
   const span = { from_ms: Date.UTC(2025, 1, 20), to_ms: Date.UTC(2025, 10, 1) }
   const own = await createHistory(other.scope, groups, { tickets: 120, ...span })
-  const promised = own.filter((_, at) => at % 3 > 0)
   const { sql, organization_id } = other.scope
-  await sql`
-    update tickets set sla_policy_id = ${policy.id}
-    where organization_id = ${organization_id} and id = any(${promised.map(({ id }) => id)}::uuid[])`
-  for (const { facts } of promised) {
-    const created_ms = Math.floor(facts[0]!.at_ms / 1000) * 1000
-    for (const fact of facts) {
-      if (fact.seconds === undefined) continue
-      const end_ms = Math.floor(fact.at_ms / 1000) * 1000
-      fact.seconds = minutesBetween(schedule, 'Europe/Berlin', created_ms, end_ms) * 60
+  // Two thirds have a policy.
+  for (const [place, schedule] of schedules.entries()) {
+    const promised = own.filter((_, at) => at % 3 === place)
+    await sql`
+      update tickets set sla_policy_id = ${policies[place]!.id}
+      where organization_id = ${organization_id} and id = any(${promised.map(({ id }) => id)}::uuid[])`
+    for (const { facts } of promised) {
+      const created_ms = Math.floor(facts[0]!.at_ms / 1000) * 1000
+      for (const fact of facts) {
+        if (fact.seconds === undefined) continue
+        const end_ms = Math.floor(fact.at_ms / 1000) * 1000
+        fact.seconds = minutesBetween(schedule, 'Europe/Berlin', created_ms, end_ms) * 60
+      }
     }
   }
   for (const group_by of ['week', 'label', 'user'] as const) {

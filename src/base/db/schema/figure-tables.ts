@@ -115,6 +115,8 @@ export const ticket_facts = distributedTable(
     company_id: uuid(),
     priority: text({ enum: TICKET_PRIORITIES }).notNull(),
     label_ids: uuid().array().notNull().default(sql`'{}'`),
+    /** The policy whose schedule counts the seconds. */
+    sla_policy_id: uuid(),
   },
   (table) => [
     primaryKey({ columns: [table.organization_id, table.at, table.id] }),
