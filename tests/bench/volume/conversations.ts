@@ -74,6 +74,7 @@ export async function addConversation(rows: Rows, random: Random, tenant: Tenant
     mailbox_id: random.chance(0.8) ? tenant.mailbox_id : null,
     custom,
     custom_words,
+    sla_policy_id: isOpen(status) || number % 3 > 0 ? null : tenant.policy_id,
     ...dueOf(status, created_ms + 20 * paceOf(number)),
     updated_at: new Date(created_ms + 5 * paceOf(number)).toISOString(),
   })
@@ -110,11 +111,15 @@ function turnOf(messages: Rows['messages']) {
 
 /** Open tickets have a promise that is due, most of them long ago. */
 function dueOf(status: string, due_ms: number) {
-  const is_open = status === 'open' || status === 'pending'
+  const is_open = isOpen(status)
   return {
     sla_due_at: is_open ? new Date(due_ms).toISOString() : null,
     sla_soon_at: is_open ? new Date(due_ms - 60 * MINUTE_MS).toISOString() : null,
   }
+}
+
+function isOpen(status: string): boolean {
+  return status === 'open' || status === 'pending'
 }
 
 /** The time between two messages of a ticket: 5 minutes to 8 hours. */

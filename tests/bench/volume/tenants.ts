@@ -31,6 +31,8 @@ export type Tenant = {
   contacts: Contact[]
   labels: string[]
   teams: string[]
+  /** A policy that is switched off; its schedule still counts the minutes of the tickets that had it. */
+  policy_id: string
 }
 
 /** The account that is an admin of every organization. */
@@ -105,6 +107,7 @@ async function createTenant(
     contacts: await createContacts(sql, random, organization_id, company_ids, Math.max(100, Math.floor(size / 10))),
     labels: await createLabels(sql, random, organization_id, size >= 100_000 ? 50 : 12),
     teams: await createTeams(sql, random, organization_id),
+    policy_id: await createPolicy(sql, random, organization_id),
   }
 }
 
@@ -198,4 +201,20 @@ function personName(random: Random): string {
 
 function rareWord(random: Random): string {
   return WORDS[500 + random.below(15_000)]!
+}
+
+async function createPolicy(sql: postgres.Sql, random: Random, organization_id: string): Promise<string> {
+  const [id, schedule_id] = [random.idAt(START_MS), random.idAt(START_MS)]
+  const day = [
+    ['08:00', '12:00'],
+    ['13:00', '17:30'],
+  ]
+  const hours = { mon: day, tue: day, wed: day, thu: day, fri: day, sat: [], sun: [] }
+  await sql`
+    insert into schedules (organization_id, id, name, hours)
+    values (${organization_id}, ${schedule_id}, 'Office', ${JSON.stringify(hours)}::text::jsonb)`
+  await sql`
+    insert into sla_policies (organization_id, id, name, position, schedule_id, targets, active)
+    values (${organization_id}, ${id}, 'Before', 1, ${schedule_id}, '[{"first_reply_minutes": 60}]', false)`
+  return id
 }
