@@ -204,7 +204,7 @@ create table deeds (
   run_at timestamp with time zone not null,
   constraint deeds_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint deeds_actor_type CHECK ((actor_type = ANY (ARRAY['user'::text, 'api_key'::text, 'contact'::text, 'system'::text]))),
-  constraint deeds_kind CHECK ((kind = ANY (ARRAY['merge contacts'::text, 'erase contact'::text, 'delete contact'::text, 'delete company'::text, 'give company'::text, 'review promises'::text])))
+  constraint deeds_kind CHECK ((kind = ANY (ARRAY['merge contacts'::text, 'erase contact'::text, 'delete contact'::text, 'delete company'::text, 'delete team'::text, 'delete mailbox'::text, 'delete label'::text, 'give company'::text, 'review promises'::text])))
 );
 CREATE INDEX deeds_run ON deeds USING btree (run_at);
 

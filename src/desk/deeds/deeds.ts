@@ -1,7 +1,7 @@
 /**
- * Does work on contacts and companies of any size. Each step is one short transaction that leaves a right state and
- * can be repeated. The transaction that begins a deed does as much as one step may. The rest stands in a row of `deeds`
- * and ends by itself, in this process, or in another one when this process has died.
+ * Does work on contacts, companies and what tickets name, of any size. Each step is one short transaction that leaves
+ * a right state and can be repeated. The transaction that begins a deed does as much as one step may. The rest stands
+ * in a row of `deeds` and ends by itself, in this process, or in another one when this process has died.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { newId } from '../../base/db/columns'
@@ -37,15 +37,17 @@ const running = new Map<string, Promise<unknown>>()
 /**
  * Notes a deed in the caller's transaction, which has locked the contacts.
  * @param marked contacts that nobody else writes to until it ends
+ * @throws SERVICE_UNAVAILABLE when there is one of this id
  */
-export async function beginDeed(scope: Scope, deed: Omit<Deed, 'id'>, marked: string[]): Promise<Deed> {
+export async function beginDeed(scope: Scope, deed: Omit<Deed, 'id'>, marked: string[], id = newId()): Promise<Deed> {
   const { sql, organization_id, actor } = scope
-  const id = newId()
   const { kind, subject_id, source_ids } = deed
-  await sql`
+  const { count } = await sql`
     insert into deeds (organization_id, id, kind, subject_id, source_ids, actor_type, actor_id, actor_name, run_at)
     values (${organization_id}, ${id}, ${kind}, ${subject_id}, ${source_ids}::uuid[], ${actor.type}, ${actor.id},
-      ${actor.name}, now() + ${LEASE}::interval)`
+      ${actor.name}, now() + ${LEASE}::interval)
+    on conflict do nothing`
+  if (count === 0) throw busy(IS_DELETED)
   if (marked.length > 0) {
     await sql`
       update contacts set deed_id = ${id}
@@ -98,40 +100,49 @@ export function inSteps(step: Step): Work {
 }
 
 /**
- * Repeats a step, each time in a transaction of its own, until nothing is left. The work continues after the request.
- * When its process dies, the request can be repeated.
- * @throws SERVICE_UNAVAILABLE when it takes longer than a request may
+ * Deletes a thing that any number of tickets may name. Its deed has the id of the thing: who asks again while it goes
+ * on is told so.
+ * @param note finds the thing, refuses, and writes the audit entry, in the first transaction
+ * @throws SERVICE_UNAVAILABLE when it takes longer than a request may: it goes on
  */
-export async function inShortSteps(given: Scope, step: (scope: Scope) => Promise<boolean>): Promise<void> {
-  if (await inTransaction(given, step)) return
-  // The entry about the request is written.
-  const { alongside: _, ...scope } = { ...given, ...deedsOf(given.organization_id) }
-  const reason = 'Many tickets name it, from which it is being taken. Ask again later'
-  const work = async () => {
-    while (!(await inTransaction(scope, step)));
-  }
-  const end = work().catch((error) => {
-    if (!(error instanceof ApiError)) log.warn({ error: safeError(error) }, 'a deletion was interrupted')
-    throw error
+export async function deleteInSteps(
+  scope: Scope,
+  kind: DeedKind,
+  id: string,
+  note: (scope: Scope) => Promise<void>,
+  step: Step,
+): Promise<void> {
+  const begun = await inTransaction(scope, async (inner) => {
+    // Waits for the beginning of another one.
+    const deed = await beginDeed(inner, { kind, subject_id: id, source_ids: [] }, [], id)
+    await note(inner)
+    if ((await step(inner, deed)) && (await endDeed(inner, deed))) return undefined
+    afterCommit(inner, () => void runDeed(scope, deed, inSteps(step)).catch(() => {}))
+    return deed
   })
-  await within(end, ANSWER_MOST_MS, reason)
+  if (begun) await within(endOf(begun.id), ANSWER_MOST_MS, IS_DELETED)
 }
 
+const IS_DELETED = 'Many tickets name it, from which it is being taken. Ask again later'
+
 /**
- * Empties a field of some tickets that name a row which goes, in the caller's transaction. Hidden ones are left to its
- * last step: no index has them.
+ * Empties a field of some tickets that name a row which goes, in the caller's transaction. No index has hidden ones, so
+ * they come last.
  * @returns true when no more name it
  */
 export async function leaveSome(scope: Scope, column: 'team_id' | 'mailbox_id', id: string): Promise<boolean> {
   const { sql, organization_id } = scope
-  const { count } = await sql`
-    update tickets set ${sql(column)} = null
-    where organization_id = ${organization_id} and id = any(array(
-      select t.id from tickets t
-      where t.organization_id = ${organization_id} and t.${sql(column)} = ${id} and t.deleted_at is null
-      order by t.id limit ${STEP} for no key update
-    ))`
-  return count < STEP
+  for (const which of [sql`is null`, sql`is not null`]) {
+    const { count } = await sql`
+      update tickets set ${sql(column)} = null
+      where organization_id = ${organization_id} and id = any(array(
+        select t.id from tickets t
+        where t.organization_id = ${organization_id} and t.${sql(column)} = ${id} and t.deleted_at ${which}
+        order by t.id limit ${STEP} for no key update
+      ))`
+    if (count === STEP) return false
+  }
+  return true
 }
 
 /** Locks the row of a deed in the caller's transaction. @returns undefined when it has ended */

@@ -5,7 +5,7 @@ import { violates } from '../../base/db/violations'
 import { fieldError } from '../../base/errors'
 import { inTransaction, type Scope } from '../../base/scope'
 import { publish } from '../../delivery/webhooks/publish'
-import { inShortSteps, STEP } from '../deeds/deeds'
+import { type Deed, deleteInSteps, STEP } from '../deeds/deeds'
 import { requireNoHoldLabel } from '../holds/holds'
 import { emptyNames } from '../naming/empty-names'
 import type { LabelChanges, LabelWithUsage, NewLabel } from './model'
@@ -46,19 +46,27 @@ export function updateLabel(scope: Scope, id: string, changes: LabelChanges): Pr
 
 /** Deletes a label and takes it off all tickets; nothing else of a ticket changes. @throws LABEL_NOT_FOUND, ON_HOLD */
 export function deleteLabel(scope: Scope, id: string): Promise<void> {
-  return inShortSteps(scope, async (scope) => {
-    const { db, organization_id } = scope
+  // In the order of those who change what holds: their first change may come in between.
+  const note = async (scope: Scope) => {
     await requireNoHoldLabel(scope, id)
-    // Before the label: in the order of those who put it on a ticket.
-    if (!(await leaveTickets(scope, id))) return false
     await lockLabel(scope, id)
     await requireNoHoldLabel(scope, id)
-    const data = await getLabel(scope, id)
-    await db.delete(labels).where(and(eq(labels.organization_id, organization_id), eq(labels.id, id)))
-    await publish(scope, [{ type: 'label.deleted', data }])
-    await emptyNames(scope, 'label', id)
-    return true
-  })
+  }
+  return deleteInSteps(scope, 'delete label', id, note, deleteSome)
+}
+
+/** A step of it. Tickets come before the label: in the order of those who put it on a ticket. */
+export async function deleteSome(scope: Scope, { subject_id: id }: Pick<Deed, 'subject_id'>): Promise<boolean> {
+  const { db, sql, organization_id } = scope
+  if (!(await leaveTickets(scope, id))) return false
+  const known = await sql`
+    select from labels where organization_id = ${organization_id} and id = ${id} for no key update`
+  if (known.length === 0) return true
+  const data = await getLabel(scope, id)
+  await db.delete(labels).where(and(eq(labels.organization_id, organization_id), eq(labels.id, id)))
+  await publish(scope, [{ type: 'label.deleted', data }])
+  await emptyNames(scope, 'label', id)
+  return true
 }
 
 /** Takes a label off some tickets, whose rows are locked first. @returns true when no more have it */

@@ -24,6 +24,7 @@ export async function resolveRetention(scope: Scope, changes: RetentionChanges):
   }
 }
 
+/** Locks what is named, so that nobody begins to delete it. One that is being deleted is unknown. */
 async function requireKnown(
   { sql, organization_id }: Scope,
   table: 'labels' | 'companies',
@@ -34,8 +35,12 @@ async function requireKnown(
   const given = named.some((one) => one.ids.length > 0)
   if (!given) return
   const rows = await sql<{ id: string }[]>`
-    select id from ${sql(table)} where organization_id = ${organization_id} and id = any(${ids}::uuid[])`
+    select id from ${sql(table)} where organization_id = ${organization_id} and id = any(${ids}::uuid[])
+    order by id for share`
+  const going = await sql<{ id: string }[]>`
+    select id from deeds where organization_id = ${organization_id} and id = any(${ids}::uuid[])`
   const known = new Set(rows.map(({ id }) => id))
+  for (const { id } of going) known.delete(id)
   const isUnknown = (id: string) => !known.has(id.toLowerCase())
   const errors = named.flatMap(({ path, ids }): Fault[] =>
     ids.some(isUnknown) ? [{ path, message: 'names nothing' }] : [],

@@ -8,7 +8,7 @@ import { violates } from '../../base/db/violations'
 import { fieldError, unknownIds } from '../../base/errors'
 import { inTransaction, type Scope } from '../../base/scope'
 import { asIds } from '../../base/shapes/ids'
-import { inShortSteps, leaveSome } from '../deeds/deeds'
+import { type Deed, deleteInSteps, leaveSome } from '../deeds/deeds'
 import { emptyNames } from '../naming/empty-names'
 import { lockMembers } from './assign'
 import type { NewTeam, Team, TeamChanges } from './model'
@@ -56,22 +56,23 @@ export function updateTeam(scope: Scope, id: string, { member_ids, ...changes }:
 
 /** Deletes a team. Its tickets belong to none then, and keep their assignees. @throws TEAM_NOT_FOUND */
 export function deleteTeam(scope: Scope, id: string): Promise<void> {
-  return inShortSteps(scope, async (scope) => {
-    const { db, sql, organization_id } = scope
-    await getTeam(scope, id)
-    // Tickets, members, and then the team: in the order of those who give it a ticket.
-    if (!(await leaveSome(scope, 'team_id', id))) return false
-    await sql`update mailboxes set team_id = null where organization_id = ${organization_id} and team_id = ${id}`
-    await lockMembers(scope, sql`m.team_id = ${id}`)
-    const before = await lockTeam(scope, id, sql`for update`)
-    // On a cluster no foreign key clears them. Hidden tickets have the team too, and some may have come meanwhile.
-    await sql`update tickets set team_id = null where organization_id = ${organization_id} and team_id = ${id}`
-    await sql`update mailboxes set team_id = null where organization_id = ${organization_id} and team_id = ${id}`
-    await db.delete(teams).where(and(eq(teams.organization_id, organization_id), eq(teams.id, id)))
-    await emptyNames(scope, 'team', id)
-    await auditTeam(scope, 'team.deleted', before, null)
-    return true
-  })
+  const note = async (scope: Scope) => auditTeam(scope, 'team.deleted', await lockTeam(scope, id), null)
+  return deleteInSteps(scope, 'delete team', id, note, deleteSome)
+}
+
+/** A step of it: tickets, members, and then the team, in the order of those who give it a ticket. */
+export async function deleteSome(scope: Scope, { subject_id: id }: Pick<Deed, 'subject_id'>): Promise<boolean> {
+  const { db, sql, organization_id } = scope
+  if (!(await leaveSome(scope, 'team_id', id))) return false
+  await sql`update mailboxes set team_id = null where organization_id = ${organization_id} and team_id = ${id}`
+  await lockMembers(scope, sql`m.team_id = ${id}`)
+  await sql`select from teams where organization_id = ${organization_id} and id = ${id} for update`
+  // On a cluster no foreign key clears them, and some may have come meanwhile.
+  await sql`update tickets set team_id = null where organization_id = ${organization_id} and team_id = ${id}`
+  await sql`update mailboxes set team_id = null where organization_id = ${organization_id} and team_id = ${id}`
+  await db.delete(teams).where(and(eq(teams.organization_id, organization_id), eq(teams.id, id)))
+  await emptyNames(scope, 'team', id)
+  return true
 }
 
 /** Takes a member who leaves the organization out of its teams, in the caller's transaction. */
@@ -81,10 +82,10 @@ export async function leaveTeams(scope: Scope, user_id: string): Promise<void> {
   await sql`delete from team_members where organization_id = ${organization_id} and user_id = ${user_id}`
 }
 
-/** Locks a team against other changes until the caller's transaction ends. @param how by default tickets still come */
-async function lockTeam(scope: Scope, id: string, how = scope.sql`for no key update`): Promise<Team> {
+/** Locks a team against other changes until the caller's transaction ends. Tickets still come. */
+async function lockTeam(scope: Scope, id: string): Promise<Team> {
   const { sql, organization_id } = scope
-  await sql`select from teams where organization_id = ${organization_id} and id = ${id} ${how}`
+  await sql`select from teams where organization_id = ${organization_id} and id = ${id} for no key update`
   return getTeam(scope, id)
 }
 

@@ -10,7 +10,7 @@ import type { Format } from '../../base/html/formats'
 import { inTransaction, type Scope } from '../../base/scope'
 import { encrypt } from '../../base/secrets'
 import { freeLane } from '../../delivery/outbox/lane-faults'
-import { inShortSteps, leaveSome } from '../../desk/deeds/deeds'
+import { type Deed, deleteInSteps, leaveSome, STEP } from '../../desk/deeds/deeds'
 import { emptyNames } from '../../desk/naming/empty-names'
 import { requireTeam } from '../../desk/teams/queries'
 import { isPerson } from '../../http/request/permissions'
@@ -122,18 +122,36 @@ export async function updateMailbox(scope: Scope, id: string, changes: MailboxCh
  * @throws MAILBOX_NOT_FOUND
  */
 export function deleteMailbox(scope: Scope, id: string): Promise<void> {
-  return inShortSteps(scope, async (scope) => {
-    await getMasked(scope, id)
-    if (!(await leaveSome(scope, 'mailbox_id', id))) return false
-    await lockMailboxes(scope)
-    const before = await getMasked(scope, id)
-    await deleteWithAddress(scope, id, before.address)
-    await freeMail(scope, id)
-    await settleDefault(scope, null)
-    await emptyNames(scope, 'mailbox', id)
-    await auditDeleted(scope, before)
-    return true
-  })
+  const note = async (scope: Scope) => auditDeleted(scope, await getMasked(scope, id))
+  return deleteInSteps(scope, 'delete mailbox', id, note, deleteSome)
+}
+
+/** A step of it. */
+export async function deleteSome(scope: Scope, { subject_id: id }: Pick<Deed, 'subject_id'>): Promise<boolean> {
+  if (!(await leaveSome(scope, 'mailbox_id', id))) return false
+  if (!(await leaveLedger(scope, id))) return false
+  await lockMailboxes(scope)
+  const { sql, organization_id } = scope
+  const [mailbox] = await sql<{ address: string }[]>`
+    select address from mailboxes where organization_id = ${organization_id} and id = ${id}`
+  if (!mailbox) return true
+  await deleteWithAddress(scope, id, mailbox.address)
+  await freeMail(scope, id)
+  await settleDefault(scope, null)
+  await emptyNames(scope, 'mailbox', id)
+  return true
+}
+
+/** Empties the mailbox of some mail in the ledger. @returns true when no more names it */
+async function leaveLedger({ sql, organization_id }: Scope, id: string): Promise<boolean> {
+  const { count } = await sql`
+    update inbound_messages set mailbox_id = null
+    where organization_id = ${organization_id} and id = any(array(
+      select i.id from inbound_messages i
+      where i.organization_id = ${organization_id} and i.mailbox_id = ${id}
+      order by i.id limit ${STEP} for no key update
+    ))`
+  return count < STEP
 }
 
 /**

@@ -5,8 +5,11 @@ import { deleteSome as deleteSomeOfContact } from '../../desk/contacts/commands'
 import { mergeSome } from '../../desk/contacts/merge-contacts'
 import { giveCompany } from '../../desk/contacts/tickets'
 import { goOnWithDeeds, inSteps } from '../../desk/deeds/deeds'
+import { deleteSome as deleteSomeOfLabel } from '../../desk/labels/commands'
 import { eraseAll } from '../../desk/privacy/erase-person'
 import { reviewAll } from '../../desk/promises/review'
+import { deleteSome as deleteSomeOfTeam } from '../../desk/teams/commands'
+import { deleteSome as deleteSomeOfMailbox } from '../../mail/mailboxes/commands'
 
 /** Ends the deeds that nobody works on. */
 export function finishDeeds(connection: Connection): Promise<void> {
@@ -15,6 +18,9 @@ export function finishDeeds(connection: Connection): Promise<void> {
     'erase contact': eraseAll,
     'delete contact': inSteps(deleteSomeOfContact),
     'delete company': inSteps(deleteSomeOfCompany),
+    'delete team': inSteps(deleteSomeOfTeam),
+    'delete mailbox': inSteps(deleteSomeOfMailbox),
+    'delete label': inSteps(deleteSomeOfLabel),
     'give company': inSteps(giveCompany),
     'review promises': reviewAll,
   })

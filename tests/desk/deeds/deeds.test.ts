@@ -5,63 +5,13 @@ import { connection } from '../../../src/base/db/pool'
 import { inTransaction } from '../../../src/base/scope'
 import { beginDeed, STEP } from '../../../src/desk/deeds/deeds'
 import { finishDeeds } from '../../../src/operate/start/deed-works'
-import { type Answer, type Client, createOrganization, type Organization, startApi, stopApi } from '../../support/api'
-import {
-  createCompany,
-  createContact,
-  createLabel,
-  createTeam,
-  createTicket,
-  hearEvents,
-  writtenEvents,
-} from '../../support/factories'
+import { type Answer, createOrganization, type Organization, startApi, stopApi } from '../../support/api'
+import { createCompany, createContact, hearEvents, writtenEvents } from '../../support/factories'
+import { interrupted, MANY, manyTickets, mostAtOnce, ticketsOf } from '../../support/in-steps'
 import { someoneWaits } from '../../support/lock-waits'
-import { changeSchema } from '../../support/triggers'
 
 beforeAll(() => startApi())
 afterAll(stopApi)
-
-const MANY = 5 * STEP + 7
-
-async function manyTickets({ scope }: Organization, contact_id: string, company_id: string | null = null) {
-  const { sql, organization_id } = scope
-  await sql`
-    insert into tickets (organization_id, id, number, code, subject, contact_id, company_id)
-    select ${organization_id}, gen_random_uuid(), 100000 + n, 'MANY-' || n, 'Many', ${contact_id}, ${company_id}
-    from generate_series(1, ${MANY}) n`
-}
-
-/** The most tickets that one transaction has written last. */
-async function mostAtOnce({ scope }: Organization): Promise<number> {
-  const { sql, organization_id } = scope
-  const [row] = await sql<{ most: number }[]>`
-    select max(n)::int as most from (
-      select count(*) as n from tickets where organization_id = ${organization_id} group by xmin::text
-    ) t`
-  return row!.most
-}
-
-async function ticketsOf(
-  { scope }: Organization,
-  column: 'contact_id' | 'company_id' | 'team_id' | 'mailbox_id',
-  id: string,
-): Promise<number> {
-  const { sql, organization_id } = scope
-  const [row] = await sql<{ n: number }[]>`
-    select count(*)::int as n from tickets where organization_id = ${organization_id} and ${sql(column)} = ${id}`
-  return row!.n
-}
-
-/** Lets every change of a ticket fail while `work` runs, as if the process died there. */
-async function interrupted(at: string, work: () => Promise<unknown>) {
-  await changeSchema(
-    "create or replace function interrupt() returns trigger language plpgsql as $$ begin raise 'killed'; end $$",
-  )
-  await changeSchema(`create trigger interrupt before ${at} for each row execute function interrupt()`)
-  const result = await work()
-  await changeSchema(`drop trigger interrupt on ${at.split(' ')[2]}`)
-  return result
-}
 
 type Case = {
   act: (own: Organization, contact: string, other: string) => Promise<{ status: number }>
@@ -190,53 +140,3 @@ test('a company goes to thousands of tickets, and from them, in short transactio
     await sql`select 1 from tickets where organization_id = ${organization_id} and company_id is not null`,
   ).toHaveLength(0)
 })
-
-/** Lets a statement fail that takes labels off more tickets than a step may. */
-const FEW_LABELS = [
-  `create or replace function few_labels() returns trigger language plpgsql as $$
-    begin if (select count(*) from gone) > ${STEP} then raise 'too many at once'; end if; return null; end $$`,
-  `create trigger few_labels after delete on ticket_labels referencing old table as gone
-    for each statement execute function few_labels()`,
-]
-
-test.each(['team', 'mailbox', 'label'] as const)(
-  'a %s of thousands of tickets goes in short transactions, beside changes of them',
-  async (kind) => {
-    const own = await createOrganization()
-    const { admin, agent, scope } = own
-    const { sql, organization_id } = scope
-    const contact = await createContact(agent)
-    const some: { id: string }[] = []
-    for (let count = 0; count < 4; count++) some.push(await createTicket(agent, { contact_id: contact.id }))
-    await manyTickets(own, contact.id)
-    const { path, id } = await thingOf(admin, kind)
-    if (kind === 'label') {
-      await sql`
-        insert into ticket_labels (organization_id, ticket_id, label_id)
-        select organization_id, id, ${id} from tickets where organization_id = ${organization_id}`
-    } else await sql`update tickets set ${sql(`${kind}_id`)} = ${id} where organization_id = ${organization_id}`
-    await changeSchema(...FEW_LABELS)
-    const given = kind === 'label' ? { label_ids: [id] } : { [`${kind}_id`]: id }
-    const [deleted, ...changed] = await Promise.all([
-      admin.delete(`${path}/${id}`),
-      ...some.map((ticket) => agent.patch(`/tickets/${ticket.id}`, { subject: 'Another', ...given })),
-    ])
-    await changeSchema('drop trigger few_labels on ticket_labels')
-    expect(deleted.status).toBe(204)
-    for (const { status } of changed) expect([200, 422]).toContain(status)
-    expect((await admin.get(`${path}/${id}`)).status).toBe(404)
-    if (kind !== 'label') {
-      expect(await mostAtOnce(own)).toBeLessThanOrEqual(STEP)
-      expect(await ticketsOf(own, `${kind}_id`, id)).toBe(0)
-    }
-    expect(await sql`select from ticket_labels where organization_id = ${organization_id}`).toHaveLength(0)
-  },
-)
-
-/** Makes a thing that tickets may name. */
-async function thingOf(admin: Client, kind: 'team' | 'mailbox' | 'label') {
-  if (kind === 'team') return { path: '/teams', ...(await createTeam(admin)) }
-  if (kind === 'label') return { path: '/labels', ...(await createLabel(admin)) }
-  const { body } = await admin.post('/mailboxes', { address: `${newId()}@desk.example` })
-  return { path: '/mailboxes', id: body.data.id as string }
-}

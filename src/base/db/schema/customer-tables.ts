@@ -86,15 +86,14 @@ export const contacts = distributedTable(
 )
 
 /**
- * Work on contacts and companies that goes in many short transactions, and is not done yet. It ends by itself, also
- * after a crash (`desk/deeds`).
+ * Work that goes in many short transactions, and is not done yet. It ends by itself, also after a crash (`desk/deeds`).
  */
 export const deeds = distributedTable(
   'deeds',
   {
     ...tenant(),
     kind: text({ enum: DEED_KINDS }).notNull(),
-    /** The contact or company. */
+    /** The contact, company or other thing that it is about. */
     subject_id: uuid().notNull(),
     /** Contacts that are merged into it, or get it. */
     source_ids: uuid().array().notNull().default(sql`'{}'`),

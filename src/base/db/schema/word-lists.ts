@@ -74,6 +74,9 @@ export const DEED_KINDS = [
   'erase contact',
   'delete contact',
   'delete company',
+  'delete team',
+  'delete mailbox',
+  'delete label',
   'give company',
   'review promises',
 ] as const

@@ -1,0 +1,2 @@
+ALTER TABLE "deeds" DROP CONSTRAINT "deeds_kind";--> statement-breakpoint
+ALTER TABLE "deeds" ADD CONSTRAINT "deeds_kind" CHECK ("kind" in ('merge contacts', 'erase contact', 'delete contact', 'delete company', 'delete team', 'delete mailbox', 'delete label', 'give company', 'review promises'));
