@@ -30,7 +30,7 @@ export async function readWorked(scope: Scope, first: number, last: number): Pro
   const spans = policies.flatMap(({ schedule, time_zone }, place) =>
     onLine((place + 1) * LINE, spansOfYears(schedule, time_zone, first, last)),
   )
-  const numbers = (of: (span: Span) => number) => sql`string_to_array(${spans.map(of).join()}, ',')::float8[]`
+  const numbers = (of: (span: WorkSpan) => number) => sql`string_to_array(${spans.map(of).join()}, ',')::float8[]`
   const line = sql`array_position((select ids from calendar), t.sla_policy_id) * ${LINE}::float8`
   const passed = (time: Fragment) => {
     const span = sql`width_bucket(${line} + ${time}, (select begins from calendar))`
@@ -48,10 +48,10 @@ export async function readWorked(scope: Scope, first: number, last: number): Pro
 }
 
 /** A span of work: where it begins, the seconds that are no work until then, and those of work when it has ended. */
-type Span = { begin: number; rest: number; most: number }
+type WorkSpan = { begin: number; rest: number; most: number }
 
 /** Puts the spans of a policy on the line. Nothing is worked before the first one. */
-function onLine(line: number, { begins, ends, before }: ReturnType<typeof spansOfYears>): Span[] {
+function onLine(line: number, { begins, ends, before }: ReturnType<typeof spansOfYears>): WorkSpan[] {
   const spans = begins.map((begin, at) => ({
     begin: line + begin,
     rest: line + begin - before[at]!,
