@@ -2,5 +2,8 @@
 import { serve } from '../process/serve'
 import { renderBody } from './body'
 import type { Format } from './formats'
+import { safeHtmlToText } from './text'
 
-serve(async ({ body, format }: { body: string; format?: Format }) => renderBody(body, format))
+serve(async (work: { html: string } | { body: string; format?: Format }) =>
+  'html' in work ? safeHtmlToText(work.html) : renderBody(work.body, work.format),
+)

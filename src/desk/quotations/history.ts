@@ -21,7 +21,7 @@ const LINES: Record<Language, string> = {
 }
 
 /** A message with its words alone, without a quotation of its own and without pictures. */
-export type Earlier = Pick<Quotable, 'sender_name' | 'sender_email' | 'created_at'> & { words: string }
+export type Earlier = Omit<Quotable, 'body_html'>
 
 /**
  * Writes earlier messages as text and as HTML.
@@ -39,10 +39,9 @@ export function historyOf(earlier: Earlier[]): { text: string; html: string } | 
     const kept = cutTo(words, left)
     left -= Buffer.byteLength(kept)
     is_cut = kept !== words
-    const body = is_cut ? `${kept}\n${CUT}` : kept
-    const body_html = isLong(body) ? textToPre(body) : textToHtml(body)
-    const quotable = { ...message, body, body_html, format: 'text', is_mail: false } as const
-    pieces.push(quotationOf(quotable, 'text', () => undefined, language))
+    const shown = is_cut ? `${kept}\n${CUT}` : kept
+    const body_html = isLong(shown) ? textToPre(shown) : textToHtml(shown)
+    pieces.push(quotationOf({ ...message, words: shown, body_html }, 'text', () => undefined, language))
     if (is_cut) break
   }
   const ends = !is_cut && spoken.length > MOST_QUOTED ? [{ text: `\n\n${CUT}`, body_html: `<div>${CUT}</div>` }] : []

@@ -4,16 +4,13 @@ import { ERASED } from '../../base/address/email'
 import { unsignedUrl } from '../../base/attachment-url'
 import type { Format } from '../../base/html/formats'
 import { attachmentAt, placeSafeImages } from '../../base/html/image-addresses'
-import { escapeHtml, safeHtmlToText } from '../../base/html/text'
+import { escapeHtml } from '../../base/html/text'
 import type { Language } from '../../base/language'
 
 /** A message that is quoted. */
 export type Quotable = {
-  body: string
-  format: Format
+  words: string
   body_html: string
-  /** It came by email: `body` is its plain text, whatever its form is. */
-  is_mail: boolean
   sender_name: string
   sender_email: string | null
   created_at: string
@@ -33,9 +30,8 @@ export function quotationOf(
   copyOf: (attachment_id: string) => string | undefined,
   language: Language = 'english',
 ): Quotation {
-  const { body, body_html, is_mail } = message
+  const { words, body_html } = message
   const line = announcement(message, language)
-  const words = message.format === 'text' || is_mail ? body : safeHtmlToText(body_html)
   const quoted = words.trimEnd().replace(/\r\n?/g, '\n').replace(/^/gm, '> ')
   const text = `\n\n${line}\n${quoted}`
   const place = (addressOf: (copy_id: string) => Record<string, string>) => {

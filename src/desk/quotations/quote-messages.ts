@@ -5,6 +5,7 @@ import { newId } from '../../base/db/columns'
 import { insertRows } from '../../base/db/insert-rows'
 import { fieldError, unknownIds } from '../../base/errors'
 import { type Format, formOfRow } from '../../base/html/formats'
+import { renderText } from '../../base/html/render'
 import { type Scope, together } from '../../base/scope'
 import { asIds } from '../../base/shapes/ids'
 import { allowFiles } from '../attachments/allowance'
@@ -49,10 +50,11 @@ export async function quoteMessages(
   if (files.length > MOST_FILES) throw tooMuch(`must have at most ${MOST_FILES} files together`)
   const copies = await copyFiles(scope, files, ends)
   const copyOf = (id: string) => copies.get(id)
-  const pieces = messages.map((message) => {
-    const quotable = { ...message, format: formOfRow(message) }
-    return { message, quotation: quotationOf(quotable, own.format, copyOf) }
-  })
+  const pieces: { message: Row; quotation: Quotation }[] = []
+  for (const message of messages) {
+    const words = await quotedWords(scope, message)
+    pieces.push({ message, quotation: quotationOf({ ...message, words }, own.format, copyOf) })
+  }
   const whole = (part: keyof Quotation) => pieces.map(({ quotation }) => quotation[part]).join('')
   const quotation = { body: whole('body'), body_html: whole('body_html'), text: whole('text') }
   const body = own.body + quotation.body
@@ -108,7 +110,13 @@ async function lockQuoted({ sql, organization_id }: Scope, given: string[]): Pro
   return found.map(({ id }) => id)
 }
 
-type Row = Omit<Quotable, 'format'> & { id: string; format: Format | null }
+type Row = Omit<Quotable, 'words'> & {
+  id: string
+  body: string
+  format: Format | null
+  /** It came by email: `body` is its plain text, whatever its form is. */
+  is_mail: boolean
+}
 
 function readQuoted({ sql, organization_id }: Scope, ids: string[]) {
   return sql<Row[]>`
@@ -116,6 +124,12 @@ function readQuoted({ sql, organization_id }: Scope, ids: string[]) {
       m.sender_name, m.sender_email, m.created_at
     from messages m
     where m.organization_id = ${organization_id} and m.id = any(${ids}::uuid[]) order by m.id`
+}
+
+/** The words of a message. */
+function quotedWords({ organization_id }: Scope, message: Row): string | Promise<string> {
+  const is_text = message.is_mail || formOfRow(message) === 'text'
+  return is_text ? message.body : renderText(message.body_html, organization_id)
 }
 
 type File = {

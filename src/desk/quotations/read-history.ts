@@ -1,7 +1,7 @@
 /** Reads the earlier messages that an email quotes, each time that it is composed. */
 
 import { ERASED } from '../../base/address/email'
-import { safeHtmlToText } from '../../base/html/text'
+import { renderText } from '../../base/html/render'
 import type { Scope } from '../../base/scope'
 import { channelOf } from '../messages/queries'
 import { type Earlier, historyOf } from './history'
@@ -36,12 +36,11 @@ export async function readHistory(
     where m.organization_id = ${organization_id} and m.id = any(${ids}::uuid[]) and not m.is_internal
       and m.body <> ${ERASED}
     order by m.id desc`
-  return historyOf(
-    rows.map(({ direction, text, html, ...message }) => ({
-      ...message,
-      ...(direction === 'outbound' && shownAs(message.sender_name)),
-      // The end of HTML may be cut off within a tag or a character reference.
-      words: text ?? safeHtmlToText((html ?? '').replace(/<[^>]*$|&[^;\s]*$/, '')),
-    })),
-  )
+  const earlier: Earlier[] = []
+  for (const { direction, text, html, ...message } of rows) {
+    // The end of HTML may be cut off within a tag or a character reference.
+    const words = text ?? (await renderText((html ?? '').replace(/<[^>]*$|&[^;\s]*$/, ''), organization_id))
+    earlier.push({ ...message, ...(direction === 'outbound' && shownAs(message.sender_name)), words })
+  }
+  return historyOf(earlier)
 }

@@ -66,13 +66,13 @@ export function gap(count: number): string {
  * Writes a message.
  * @param most_bytes its words are cut there, and a line says so
  */
-export function entryOf(told: Told, most_bytes = Number.POSITIVE_INFINITY): string {
+export function entryOf(told: Told, most_bytes: number): { entry: string; is_cut: boolean } {
   const begin = `\n## ${told.created_at} ${writerOf(told)}\n`
   const files = told.files.length > 0 ? `\nFiles: ${told.files.map(oneLine).join(', ')}\n` : ''
   const end = told.leaves_out ? '[quotation]\n' : ''
   const room = most_bytes - Buffer.byteLength(begin + files + end + CUT) - 1
   const { text, is_cut } = quoted(told.words, room)
-  return `${begin}${files}\n${text}${is_cut ? CUT : ''}${end}`
+  return { entry: `${begin}${files}\n${text}${is_cut ? CUT : ''}${end}`, is_cut }
 }
 
 const CUT = '[the rest of this message is left out]\n'
@@ -81,7 +81,7 @@ function quoted(words: string, room: number): { text: string; is_cut: boolean } 
   if (words === '') return { text: '', is_cut: false }
   let text = ''
   let left = room
-  for (const line of words.split(LINE_BREAK)) {
+  for (const line of words.slice(0, Math.max(0, room) + 1).split(LINE_BREAK)) {
     const bytes = Buffer.byteLength(line) + 3
     if (bytes > left) {
       const begin = Buffer.from(line.slice(0, Math.max(0, left)))

@@ -2,7 +2,7 @@
 import { LAST_ID } from '../../base/db/columns'
 import type { Fragment } from '../../base/db/transact'
 import { type Format, formOfRow } from '../../base/html/formats'
-import { safeHtmlToText } from '../../base/html/text'
+import { renderText } from '../../base/html/render'
 import { type Scope, together } from '../../base/scope'
 import { channelOf } from '../messages/queries'
 import { getTicketSummary } from '../tickets/queries'
@@ -53,12 +53,10 @@ async function newestEntries(scope: Scope, { shown, total }: Shown, room: number
   for (let before = LAST_ID; entries.length < total; ) {
     const rows = await readStep(scope, shown, before)
     for (const row of rows) {
-      const told = { ...row, words: toldWords(row) }
-      const entry = entryOf(told)
-      const bytes = Buffer.byteLength(entry)
-      if (bytes > left) return entries.length > 0 ? entries : [entryOf(told, left)]
+      const { entry, is_cut } = entryOf({ ...row, words: await toldWords(scope, row) }, left)
+      if (is_cut) return entries.length > 0 ? entries : [entry]
       entries.push(entry)
-      left -= bytes
+      left -= Buffer.byteLength(entry)
       before = row.id
     }
     if (rows.length === 0) break
@@ -102,8 +100,8 @@ function readStep({ sql, organization_id }: Scope, shown: () => Fragment, before
 }
 
 /** The words of a message; of an email its new part. */
-function toldWords(row: Row): string {
+function toldWords({ organization_id }: Scope, row: Row): string | Promise<string> {
   if (row.reply_text !== null) return row.reply_text
   const is_mail = row.direction === 'inbound' && row.channel === 'email'
-  return is_mail || formOfRow(row) === 'text' ? row.body : safeHtmlToText(row.body_html)
+  return is_mail || formOfRow(row) === 'text' ? row.body : renderText(row.body_html, organization_id)
 }

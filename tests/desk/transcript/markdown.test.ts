@@ -1,10 +1,12 @@
 /** The form of a transcript: whatever people write, their words and the service's own lines can be told apart. */
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { beginningOf, entryOf, oneLine, type Told } from '../../../src/desk/transcript/markdown'
+import { beginningOf, entryOf as cutEntryOf, oneLine, type Told } from '../../../src/desk/transcript/markdown'
 import { tries } from '../../support/sampled'
 
 type Ticket = Parameters<typeof beginningOf>[0]
+
+const entryOf = (told: Told, most = Number.POSITIVE_INFINITY) => cutEntryOf(told, most).entry
 
 /** Ends of lines to Unicode, to JavaScript, to Python and to those who take a lone carriage return for one. */
 const BREAKS = ['\n', '\r', '\r\n', '\v', '\f', '\u001c', '\u001d', '\u001e', '\u0085', '\u2028', '\u2029']
