@@ -139,7 +139,7 @@ async function makeFolder(folder: string): Promise<void> {
   const made = await mkdir(folder, { recursive: true, mode: 0o700 })
   if (!made) return
   const first = path.resolve(made)
-  for (let inner = path.resolve(folder); inner.length >= first.length; inner = path.dirname(inner)) {
+  for (let inner = folder; path.resolve(inner).length >= first.length; inner = path.dirname(inner)) {
     await flushFolder(path.dirname(inner))
   }
 }
