@@ -40,6 +40,8 @@ export async function addBase(
   Object.assign(state, {
     ...{ generation: manifest.generation, shipped, is_unproven: isUnproven(manifest) },
     ...{ last_base: base.ended_at, given_up_at: undefined, given_up_why: undefined },
+    // The copy has what was there when it began. The log may have led further already.
+    covered_until: [base.started_at, state.covered_until ?? ''].toSorted()[1],
   })
   log.info({ bytes: base.bytes, parts: base.parts }, 'a base copy is in the backup')
   return manifest

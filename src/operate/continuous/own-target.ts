@@ -116,7 +116,7 @@ export async function readOwn(vault: Vault, writer: Writer, state: BackupState):
   refuseForeign(vault, found, writer)
   if (found.writer === writer.writer) return found
   throw new ForeignTargetError(
-    `another process writes to the backup in ${vault.target.place}, perhaps from a copy of DATA_DIR`,
+    `another process writes to the backup in ${vault.target.place}, perhaps from a copy of DATA_DIR: restart the service that is to have it`,
   )
 }
 
@@ -136,9 +136,15 @@ export async function openOwnBackup(
   return { vault, ...found }
 }
 
-/** Gives the target to this service, which was restored from it or comes after another. @throws BackupError */
+/**
+ * Gives the target to this service, which was restored from it or comes after another.
+ * @throws BackupError, also when it has the target already: a process of it that runs would have to stop writing
+ */
 export async function adoptTarget(vault: Vault, writer: Writer): Promise<Manifest> {
   const found = await readKnown(vault, {})
+  if (found?.service === writer.service) {
+    throw new BackupError(`the backup in ${vault.target.place} is this service's already`)
+  }
   const keys = keyFingerprints()
   if (found && !keys.includes(found.key)) {
     throw new ForeignTargetError(

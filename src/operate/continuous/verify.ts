@@ -57,12 +57,17 @@ export async function verifyBackup(until_ms?: number): Promise<Verified> {
     if (verified.missing_files > 0) {
       throw new BackupError(`the backup lacks ${verified.missing_files} of the files that the database names`)
     }
-    if (until_ms === undefined) writeVerified({ at, proven_since })
+    if (until_ms === undefined) note({ at, proven_since })
     return { ...verified, proven_since }
   } catch (error) {
-    if (until_ms === undefined) writeVerified({ at, proven_since, fault: wordsOf(error) })
+    if (until_ms === undefined) note({ at, proven_since, fault: wordsOf(error) })
     throw explained(error, 'the verification')
   }
+}
+
+/** Notes a look at the place that the service writes to. What another one holds says nothing of its backup. */
+function note(verified: Parameters<typeof writeVerified>[0]): void {
+  if (readState()?.place === config.BACKUP_TO) writeVerified(verified)
 }
 
 /** Reads the whole backup: once more when the service removed what is no longer needed meanwhile. */

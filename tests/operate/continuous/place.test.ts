@@ -6,6 +6,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { readConfig } from '../../../src/base/config'
 import { useSecrets } from '../../../src/base/secrets'
+import { addBase } from '../../../src/operate/continuous/add-base'
 import { fullWords } from '../../../src/operate/continuous/backup-words'
 import { keyFingerprints } from '../../../src/operate/continuous/key-fingerprints'
 import {
@@ -14,11 +15,13 @@ import {
   isUnproven,
   openOwnBackup,
   openOwnVault,
+  readOwn,
   refuseLiving,
 } from '../../../src/operate/continuous/own-target'
 import { prepareTarget } from '../../../src/operate/continuous/start-backup'
-import { writeState } from '../../../src/operate/continuous/state'
+import { type BackupState, readVerified, writeState } from '../../../src/operate/continuous/state'
 import { checkKey, contentOf, ExchangedKeyError } from '../../../src/operate/continuous/vault'
+import { verifyBackup } from '../../../src/operate/continuous/verify'
 import { WaitingLog } from '../../../src/operate/continuous/waiting-log'
 import { checkContinuousBackup } from '../../../src/operate/doctor/continuous-backup'
 import { forgeObject } from '../../support/continuous'
@@ -26,6 +29,7 @@ import { withSettings } from '../../support/settings'
 
 const base = fs.mkdtempSync(path.join(os.tmpdir(), 'place-'))
 const DATA_DIR = path.join(base, 'data')
+const NEW = { service: 'owner' }
 fs.mkdirSync(DATA_DIR)
 
 afterAll(() => fs.rmSync(base, { recursive: true, force: true }))
@@ -145,6 +149,46 @@ test('a service that wrote to a place a short time ago keeps it, unless the oper
   await refuseLiving(vault, 'owner')
   await adoptTarget(vault, { ...owner, service: 'other' })
   await refuseLiving(vault, 'other')
+})
+
+test('the place of a service is not adopted by it: its process that writes goes on', async () => {
+  useSecrets('a secret key that only tests use')
+  fs.mkdirSync(at('own'))
+  using _ = withSettings({ DATA_DIR, BACKUP_TO: at('own') })
+  const vault = await openOwnVault('begin')
+  const owner = { service: 'owner', writer: 'one', postgresql: null }
+  const state = { service: 'owner', place: at('own'), generation: (await claimTarget(vault, NEW, owner)).generation }
+  await expect(adoptTarget(vault, { ...owner, writer: 'two' })).rejects.toThrow("is this service's already")
+  expect((await readOwn(vault, owner, state)).writer).toBe('one')
+})
+
+test('the first base copy is a complete copy of the data at once, for the doctor, too', async () => {
+  useSecrets('a secret key that only tests use')
+  fs.mkdirSync(at('first'))
+  using _ = withSettings({ DATA_DIR: at('data-first'), BACKUP_TO: at('first'), BACKUP_VERIFY: 'off' })
+  const vault = await openOwnVault('begin')
+  const owner = { service: 'owner', writer: 'one', postgresql: null }
+  const { generation } = await claimTarget(vault, NEW, owner)
+  const state: BackupState = { service: 'owner', place: at('first'), generation, key_digest: null }
+  writeState(state)
+  expect((await checkContinuousBackup())[0]!.message).toBe('The continuous backup has no complete copy of the data')
+  const [id, now] = [crypto.randomUUID(), new Date().toISOString()]
+  const base = { id, started_at: now, ended_at: now, parts: 0, bytes: 0, key: keyFingerprints()[0]! }
+  await addBase(vault, owner, state, { chain_id: id, base }, undefined)
+  writeState(state)
+  expect(await checkContinuousBackup()).toEqual([])
+})
+
+test('a look at a place that the service does not write to says nothing of its backup', async () => {
+  fs.mkdirSync(at('elsewhere'))
+  const SECRET_KEY = 'a secret key that only tests use'
+  using _ = withSettings({ DATA_DIR: at('data-elsewhere'), BACKUP_TO: at('elsewhere'), SECRET_KEY })
+  writeState({ service: 'owner', place: at('own') })
+  await expect(verifyBackup()).rejects.toThrow('holds no backup yet')
+  expect(readVerified()).toBeUndefined()
+  writeState({ service: 'owner', place: at('elsewhere') })
+  await expect(verifyBackup()).rejects.toThrow('holds no backup yet')
+  expect(readVerified()?.fault).toContain('holds no backup yet')
 })
 
 describe('a manifest that anybody could have written is not made the word of the service', () => {
