@@ -43,7 +43,9 @@ export async function readWorked(scope: Scope, first: number, last: number): Pro
         select ${ids}::uuid[] as ids, ${numbers(({ begin }) => begin)} as begins, ${numbers(({ rest }) => rest)} as rests,
           ${numbers(({ most }) => most)} as most
       ),`,
-    seconds: sql`coalesce(${passed(until)} - ${passed(sql`${until} - t.seconds`)}, t.seconds)`,
+    seconds: sql`
+      case when t.sla_policy_id is null then t.seconds
+        else coalesce(${passed(until)} - ${passed(sql`${until} - t.seconds`)}, t.seconds) end`,
   }
 }
 
