@@ -31,7 +31,7 @@ const JUDGE_MS = 4000
 const PART = 100
 
 /** An open stream, with what says if it may go on. */
-type Open = { stream: EventStream; request: Request; scope: Scope; filter: StreamFilter; judged_ms: number }
+type Open = { stream: EventStream; request: Request; scope: Scope; filter: StreamFilter }
 
 /** The events of an organization up to a place, and the streams that stand there. */
 type Feed = { scope: Scope; place: Place; streams: Set<Open>; reading?: Promise<void>; is_woken: boolean }
@@ -39,6 +39,8 @@ type Feed = { scope: Scope; place: Place; streams: Set<Open>; reading?: Promise<
 const all = new Set<Open>()
 const feeds = new Map<string, Feed>()
 let ticking: Timer | undefined
+/** When all were judged last. */
+let judged_ms = 0
 
 const gauge = new Gauge({ name: 'deskwire_event_streams', help: 'Streams of events that are open in this process' })
 onPublished((organization_id) => wake(feeds.get(organization_id)))
@@ -70,7 +72,7 @@ export async function openStream(request: Request, scope: Scope, query: StreamFi
     ended.resolve()
   }
   const stream = new EventStream(scope, filter, order.epoch, types, place, joinFeed, () => judge(open), leave)
-  const open: Open = { stream, request, scope, filter, judged_ms: performance.now() }
+  const open: Open = { stream, request, scope, filter }
   all.add(open)
   gauge.set(all.size)
   const unhear = filter.notices
@@ -154,13 +156,15 @@ async function readNext(feed: Feed, order: { settled: string }): Promise<boolean
   return part.has_more
 }
 
-/** Keeps places, and ends streams whose readers lost their rights. */
+/** Keeps places, and ends streams whose readers lost their rights: all are judged together, by a statement or two. */
 function tick(): void {
+  const judges = performance.now() - judged_ms >= JUDGE_MS
+  if (judges) judged_ms = performance.now()
   for (const open of all) {
     const { caller } = stateOf(open.request)
     const is_expired = caller?.type === 'user' && caller.expires_at_s * 1000 <= sharedTime()
     if (is_expired) open.stream.end('TOKEN_EXPIRED')
-    else if (performance.now() - open.judged_ms >= JUDGE_MS) void judge(open)
+    else if (judges) void judge(open)
     const feed = feeds.get(open.scope.organization_id)
     if (feed?.streams.has(open)) open.stream.keep(feed.place)
   }
@@ -200,7 +204,6 @@ function endAll({ streams }: Feed): void {
 
 /** Judges the reader of a stream as another request would be: before events are handed over, and now and then. */
 async function judge(open: Open): Promise<void> {
-  open.judged_ms = performance.now()
   try {
     open.scope = await admitAgain(open.request, open.scope)
     const types = readableTypes(open.scope, open.filter)
