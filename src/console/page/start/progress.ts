@@ -74,7 +74,7 @@ async function readTest(read: <T>(path: string) => Promise<T>): Promise<Test | u
 export function doneOf({ mailbox, arrived, test, has_sent, colleagues }: Progress) {
   return {
     mailbox: mailbox !== undefined,
-    server: mailbox?.smtp !== null && mailbox !== undefined,
+    server: !!mailbox?.smtp && mailbox.sending.ok,
     arrived: arrived !== undefined || test?.returned !== undefined,
     sent: has_sent,
     colleague: colleagues > 0,

@@ -22,14 +22,23 @@ import { Arrival, TestMail } from './test-mail'
 /** The name of an organization that nobody has named. */
 const FIRST_NAME = 'My organization'
 
-type Props = View & { progress: Progress; reload: () => Promise<void> }
+type Props = View & {
+  progress: Progress
+  /** The last answer of the mailbox's server, while this is shown. */
+  tested: MailboxTest | undefined
+  setTested: (result: MailboxTest | undefined) => void
+  reload: () => Promise<void>
+}
 
 export function FirstSteps(view: View) {
   const live = useProgress(view.api)
+  const [tested, setTested] = useState<MailboxTest>()
   if (!live.value) return <Waiting error={live.error} />
   const { value: progress, reload } = live
-  const done = { ...doneOf(progress), name: view.organization.name !== FIRST_NAME }
-  const props = { ...view, progress, reload }
+  const found = doneOf(progress)
+  const server = found.server && tested?.ok !== false
+  const done = { ...found, server, name: view.organization.name !== FIRST_NAME }
+  const props = { ...view, progress, tested, setTested, reload }
   const count = Object.values(done).filter(Boolean).length
   return (
     <div class="first-steps">
@@ -98,7 +107,7 @@ function NameStep({ api, organization }: Props) {
       <p>{t('start.name_means')}</p>
       <EditForm
         specs={[{ kind: 'text', name: 'name', label: t('field.name'), max: 255, required: true }]}
-        value={{ name: organization.name === FIRST_NAME ? '' : organization.name }}
+        value={{ name: givenName(organization) }}
         submit={t('act.save')}
         send={async (body) => {
           await api.patch('/organization', body)
@@ -109,7 +118,12 @@ function NameStep({ api, organization }: Props) {
   )
 }
 
-function MailboxStep({ api, progress, reload }: Props) {
+/** Empty for an organization that nobody has named. */
+function givenName({ name }: View['organization']): string {
+  return name === FIRST_NAME ? '' : name
+}
+
+function MailboxStep({ api, organization, progress, reload }: Props) {
   const [is_adding, setAdding] = useState(false)
   const { mailbox } = progress
   return (
@@ -122,7 +136,7 @@ function MailboxStep({ api, progress, reload }: Props) {
             specs={mailboxSpecs(undefined)
               .filter(({ name }) => name === 'address' || name === 'name')
               .map((spec) => ({ ...spec, required: true }))}
-            value={mailboxValue(undefined)}
+            value={{ ...mailboxValue(undefined), name: givenName(organization) }}
             submit={t('act.save')}
             onCancel={() => setAdding(false)}
             send={async (body) => {
@@ -137,18 +151,17 @@ function MailboxStep({ api, progress, reload }: Props) {
   )
 }
 
-function ServerStep({ progress, reload, ...view }: Props) {
+function ServerStep({ progress, tested, setTested, reload, ...view }: Props) {
   const mailbox = progress.mailbox!
   const [is_editing, setEditing] = useState(false)
-  const [result, setResult] = useState<MailboxTest>()
   const test = async () => {
-    setResult(await testMailbox(view, mailbox))
+    setTested(await testMailbox(view, mailbox))
     await reload()
   }
   const save = async (_body: Body, changes: Body) => {
     const { data } = await view.api.patch<Mailbox>(`/mailboxes/${mailbox.id}`, mailboxBody(changes, mailbox))
     setEditing(false)
-    setResult(undefined)
+    setTested(undefined)
     await (data.smtp ? test() : reload())
   }
   return (
@@ -159,7 +172,7 @@ function ServerStep({ progress, reload, ...view }: Props) {
           : t('start.server_means')}
       </p>
       {!mailbox.sending.ok && <p class="fault">{mailbox.sending.error}</p>}
-      <p role="status">{result && <Dot kind={result.ok ? 'sent' : 'failed'}>{testWords(mailbox, result)}</Dot>}</p>
+      <p role="status">{tested && <Dot kind={tested.ok ? 'sent' : 'failed'}>{testWords(mailbox, tested)}</Dot>}</p>
       <p class="buttons">
         <Button
           kind={mailbox.smtp ? 'quiet' : 'main'}
