@@ -155,8 +155,13 @@ describe.skipIf(whyNoConsole() !== undefined)('the composer', () => {
     await page.locator('dialog [name="contact.email"]').fill('supplier@parts.example')
     await page.locator('dialog [name=subject]').fill('Ten screws')
     await page.locator('dialog [name="message.body"]').fill('Please send us ten screws.')
-    await button('Begin the ticket').click()
+    // Left by mistake, it is as it was.
+    await page.keyboard.press('Escape')
+    await page.getByText('What you wrote is kept').waitFor()
+    await page.locator('body').press('c')
+    await page.locator('dialog [name="message.body"]').press('Control+Enter')
     await page.getByRole('heading', { name: 'Ten screws' }).waitFor()
+    await button('Assignee: Admin').waitFor()
     await page.getByText('Please send us ten screws.').first().waitFor()
     await until('it has left', () => desk.sink.messages.some(({ to }) => to.includes('supplier@parts.example')))
     expect(desk.sink.messages.at(-1)!.raw.toString()).toMatch(/^Subject: Ten screws \[/m)
@@ -170,6 +175,7 @@ describe.skipIf(whyNoConsole() !== undefined)('the composer', () => {
     await page.locator('dialog [name="contact.email"]').fill('caller@customer.example')
     await button('Begin the ticket').click()
     await page.getByRole('heading', { name: 'A call' }).waitFor()
+    await button('Assignee: Nobody').waitFor()
     expect(desk.sink.messages.some(({ to }) => to.includes('caller@customer.example'))).toBe(false)
   })
 
@@ -204,6 +210,8 @@ describe.skipIf(whyNoConsole() !== undefined)('the composer', () => {
     await other.keyboard.type('part 17.')
     await other.getByText('1 of 61').waitFor()
     await other.locator('.message-text', { hasText: 'Part 17.' }).waitFor()
+    const topOf = async (selector: string) => (await other.locator(selector).first().boundingBox())!.y
+    expect(await topOf('.finding')).toBeLessThan(await topOf('.messages .message'))
     await other.keyboard.press('Escape')
     expect(await other.locator('.first-new').count()).toBe(0)
     await told

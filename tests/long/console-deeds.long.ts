@@ -70,7 +70,7 @@ describe.skipIf(reason !== undefined)('a deed', () => {
     const form = dialog('Forward')
     await form.locator('[name="contact.email"]').fill('supplier@other.example')
     await form.getByLabel('Text', { exact: true }).fill('Can you repair it?')
-    const chosen = form.getByRole('group', { name: 'Messages', exact: true }).getByRole('checkbox')
+    const chosen = form.getByRole('group', { name: 'Which messages' }).last().getByRole('checkbox')
     expect([await chosen.count(), await chosen.first().isChecked()]).toEqual([1, true])
     const plan = { name: 'plan.txt', mimeType: 'text/plain', buffer: Buffer.from('Valve 3') }
     await form.locator('input[type=file]').setInputFiles(plan)

@@ -98,7 +98,7 @@ describe.skipIf(reason !== undefined)('the palette', () => {
     await page.context().close()
   })
 
-  test('does each deed on a ticket, and a menu that is left by Escape gives the focus back', async () => {
+  test('does each deed on a ticket, and a menu or dialog that is left by Escape gives the focus back', async () => {
     const page = await desk.open()
     await openTicket(page, await desk.mail('By words alone'))
     for (const [deed, shows] of DEEDS) {
@@ -112,6 +112,11 @@ describe.skipIf(reason !== undefined)('the palette', () => {
     await page.locator('[popover=auto]:popover-open input:focus').waitFor()
     await page.keyboard.press('Escape')
     await page.locator('[popover=auto]:popover-open').waitFor({ state: 'detached' })
+    expect(await row.evaluate((link) => link === document.activeElement)).toBe(true)
+    await page.keyboard.press('?')
+    await page.locator('dialog .keys').first().waitFor()
+    await page.keyboard.press('Escape')
+    await page.locator('dialog').waitFor({ state: 'detached' })
     expect(await row.evaluate((link) => link === document.activeElement)).toBe(true)
     await page.context().close()
   })

@@ -68,6 +68,31 @@ describe.skipIf(whyNoConsole() !== undefined)('together', () => {
     for (const page of [first, third]) await page.context().close()
   })
 
+  test('who begins to write is seen at once, and who passes by is not', async () => {
+    const subject = await desk.mail('Whose is it')
+    const context = await desk.profile()
+    await context.clock.install()
+    const page = await context.newPage()
+    const said: unknown[] = []
+    page.on('request', (request) => {
+      if (request.url().endsWith('/viewing') && request.method() === 'PUT') said.push(request.postDataJSON())
+    })
+    await page.goto(desk.service().url)
+    await enter(page, bob.email, bob.password)
+    await page.locator('.row', { hasText: subject }).waitFor()
+    await context.clock.pauseAt(Date.now() + 60_000)
+    await openTicket(page, subject)
+    const area = page.getByPlaceholder('Reply to carla@customer.example')
+    await area.waitFor()
+    expect(said).toEqual([])
+    await area.fill('Mine.')
+    await until('it is said', () => said.length > 0)
+    expect(said).toMatchObject([{ writing: true }])
+    await context.close()
+    const [{ id }] = (await desk.service().call('GET', '/tickets?sort=-created_at')).body.data
+    await desk.service().call('DELETE', `/tickets/${id}`)
+  })
+
   test('what is unread stays so after a reload, and what was read can be unread again', async () => {
     const context = await desk.profile()
     await context.clock.install({ time: new Date('2049-01-01T00:00:00Z') })

@@ -48,8 +48,11 @@ export function listenForKeys(): void {
   document.addEventListener('keydown', (event) => {
     const { key } = event
     if (event.isComposing || event.altKey || key === 'Shift') return
-    const is_palette = (event.ctrlKey || event.metaKey) && key.toLowerCase() === 'k'
-    if (!is_palette && (event.ctrlKey || event.metaKey || isField(event.target))) return
+    const has_ctrl = event.ctrlKey || event.metaKey
+    const is_palette = has_ctrl && key.toLowerCase() === 'k'
+    // In a field it is the field's own.
+    const is_undo = has_ctrl && !event.shiftKey && key.toLowerCase() === 'z' && !isField(event.target)
+    if (!is_palette && !is_undo && (has_ctrl || isField(event.target))) return
     if (document.querySelector(`dialog[open], ${OPEN_MENU}`)) return
     const name = is_palette ? 'Ctrl K' : key
     const before = begun && performance.now() - begun.at_ms < SEQUENCE_MS ? `${begun.key} ` : ''

@@ -1,5 +1,5 @@
 /** The palette (Ctrl K): everything that can be done now, and tickets by their words. And the list of all keys. */
-import { Keyboard, Ticket as TicketIcon } from 'lucide'
+import { Keyboard, Ticket as TicketIcon, Undo2 } from 'lucide'
 import { useEffect, useState } from 'preact/hooks'
 import type { Ticket } from '../../desk/tickets/model'
 import { type Act, acts, useActs } from './acts'
@@ -8,7 +8,7 @@ import { useCell } from './cell'
 import { go, hrefOf } from './route'
 import { type Option, Options } from './ui/combobox'
 import { Dialog } from './ui/dialogs'
-import { attempt } from './ui/toasts'
+import { attempt, useUndo } from './ui/toasts'
 import type { View } from './view-types'
 import { t } from './words/catalogue'
 
@@ -25,6 +25,8 @@ export function Palette({ api }: View) {
     setOpen(undefined)
     setWords('')
   }
+  const undo = useUndo()
+  useActs(undo ? [{ text: t('ui.undo'), icon: Undo2, keys: 'z', run: undo }] : [])
   useActs([
     { text: t('frame.palette'), keys: 'Ctrl K', run: () => setOpen('palette') },
     { text: t('frame.keys'), icon: Keyboard, keys: '?', run: () => setOpen('keys') },
@@ -64,22 +66,27 @@ export function Palette({ api }: View) {
 
 function Keys({ known, onClose }: { known: Act[]; onClose: () => void }) {
   const sends = [
-    { keys: 'Ctrl Enter', text: t('composer.send') },
-    { keys: 'Ctrl Shift Enter', text: t('composer.send_resolved') },
+    { keys: 'Ctrl Enter', text: t('composer.send'), group: t('composer.write') },
+    { keys: 'Ctrl Shift Enter', text: t('composer.send_resolved'), group: t('composer.write') },
   ]
-  const all = [...known.filter(({ keys }) => keys), ...sends]
+  const groups = Map.groupBy([...known.filter(({ keys }) => keys), ...sends], ({ group }) => group ?? '')
   return (
     <Dialog title={t('frame.keys')} onClose={onClose}>
-      <dl class="keys">
-        {all.map(({ keys, text }) => (
-          <div key={keys}>
-            <dt>
-              <kbd>{keys?.replace('Ctrl', t('ui.ctrl'))}</kbd>
-            </dt>
-            <dd>{text}</dd>
-          </div>
-        ))}
-      </dl>
+      {[...groups].map(([group, all]) => (
+        <section key={group}>
+          {group && <h3>{group}</h3>}
+          <dl class="keys">
+            {all.map(({ keys, text }) => (
+              <div key={keys}>
+                <dt>
+                  <kbd>{keys?.replace('Ctrl', t('ui.ctrl'))}</kbd>
+                </dt>
+                <dd>{text}</dd>
+              </div>
+            ))}
+          </dl>
+        </section>
+      ))}
     </Dialog>
   )
 }

@@ -109,7 +109,7 @@ function Rail(view: View) {
       <span class="grow" />
       <Button kind="bare" icon={SquarePen} label={t('begin.title')} onClick={() => setBeginning(true)} />
       <Person {...view} />
-      {is_beginning && <NewTicket api={view.api} onClose={() => setBeginning(false)} />}
+      {is_beginning && <NewTicket {...view} onClose={() => setBeginning(false)} />}
     </header>
   )
 }

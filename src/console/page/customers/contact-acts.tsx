@@ -37,7 +37,7 @@ export function ContactActs(view: Props) {
         </>
       )}
       <Button text={t('act.delete')} onClick={() => setOpen('delete')} />
-      {open === 'write' && <NewTicket api={api} email={contact.email} onClose={close} />}
+      {open === 'write' && <NewTicket {...view} email={contact.email} onClose={close} />}
       {open === 'merge' && <Merge {...view} onClose={close} />}
       {open === 'delete' && (
         <Doom

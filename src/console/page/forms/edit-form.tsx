@@ -16,6 +16,8 @@ type Props = {
   /** Gets all that the form holds, and what of it differs from the beginning. */
   send: (body: Body, changes: Body) => Promise<unknown>
   onCancel?: () => void
+  /** Hears what the form holds, whenever somebody has changed it. */
+  onBody?: (body: Body) => void
   is_dangerous?: boolean
   children?: ComponentChildren
 }
@@ -23,7 +25,7 @@ type Props = {
 /** Faults by the name of their field. */
 type Faults = Record<string, string>
 
-export function EditForm({ specs, value = {}, submit, send, onCancel, is_dangerous, children }: Props) {
+export function EditForm({ specs, value = {}, submit, send, onCancel, onBody, is_dangerous, children }: Props) {
   const element = useRef<HTMLFormElement>(null)
   const first = useRef<Body>({})
   const [body, setBody] = useState<Body>(() => beginning(specs, value))
@@ -31,6 +33,11 @@ export function EditForm({ specs, value = {}, submit, send, onCancel, is_dangero
   const [is_busy, setBusy] = useState(false)
   // A field that goes with the form still says that it has changed.
   const read = () => (element.current ? bodyOf(new FormData(element.current), specs) : body)
+  const take = () => {
+    const now = read()
+    setBody(now)
+    onBody?.(now)
+  }
   useLayoutEffect(() => {
     first.current = read()
     setBody(first.current)
@@ -63,8 +70,9 @@ export function EditForm({ specs, value = {}, submit, send, onCancel, is_dangero
       ref={element}
       class="edit"
       onSubmit={onSubmit}
-      onInput={() => setBody(read())}
-      onChange={() => setBody(read())}
+      onInput={take}
+      onChange={take}
+      onKeyDown={(event) => sends(event) && !is_busy && element.current!.requestSubmit()}
     >
       <Fields specs={specs.filter(({ when }) => !when || when(body))} value={value} faults={faults} />
       {children}
@@ -76,6 +84,11 @@ export function EditForm({ specs, value = {}, submit, send, onCancel, is_dangero
       </p>
     </form>
   )
+}
+
+/** Tells if a key sends the form from any of its fields. */
+function sends({ key, ctrlKey, metaKey }: KeyboardEvent): boolean {
+  return key === 'Enter' && (ctrlKey || metaKey)
 }
 
 /** The fields, and below them, folded, those that few need. */

@@ -15,6 +15,11 @@ function isPlain(spec: Spec): boolean {
   return spec.kind === 'many' && !spec.options[0]?.group
 }
 
+/** Tells if the only group of a list of choices has the name of the whole. */
+function isNamedByGroup(spec: Spec): boolean {
+  return spec.kind === 'many' && spec.options[0]?.group === spec.label
+}
+
 /** A single field has a label; one of several parts is a group with a legend. */
 export function Input({ spec, value, fault }: Props) {
   const id = useId()
@@ -36,7 +41,7 @@ export function Input({ spec, value, fault }: Props) {
   if (spec.kind === 'many' || spec.kind === 'picks' || spec.kind === 'custom') {
     return (
       <fieldset class={isPlain(spec) ? 'field checks' : 'field'} aria-describedby={described}>
-        <legend>{spec.label}</legend>
+        <legend class={isNamedByGroup(spec) ? 'unseen' : undefined}>{spec.label}</legend>
         <Group spec={spec} value={value} />
         {notes}
       </fieldset>

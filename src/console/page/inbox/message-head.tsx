@@ -40,12 +40,6 @@ export function MessageHead({ message, goes_on, resend, begin }: MessageProps) {
       )}
       {auto_reply && <Dot kind="automatic">{t('message.automatic')}</Dot>}
       <span class="grow" />
-      <EmailStatus message={message} />
-      {is_failed && (
-        <Action run={resend} label={t('message.resend_of', { name: sender.name })}>
-          {t('message.resend')}
-        </Action>
-      )}
       {!is_internal && (
         <Button
           kind="bare"
@@ -61,6 +55,12 @@ export function MessageHead({ message, goes_on, resend, begin }: MessageProps) {
         label={t('message.delete_of', { name: sender.name })}
         onClick={() => begin('delete')}
       />
+      <EmailStatus message={message} />
+      {is_failed && (
+        <Action run={resend} label={t('message.resend_of', { name: sender.name })}>
+          {t('message.resend')}
+        </Action>
+      )}
       <Time at={created_at} />
     </header>
   )

@@ -65,7 +65,7 @@ type BegunProps = View & { ticket: TicketWithMessages; message: Message; deed: M
 /** Asks what a deed on a message needs to know. */
 function Begun({ deed, ...props }: BegunProps) {
   const { api, ticket, message, onClose } = props
-  if (deed === 'forward') return <NewTicket api={api} forwarded={{ ticket, message }} onClose={onClose} />
+  if (deed === 'forward') return <NewTicket {...props} forwarded={{ ticket, message }} />
   if (deed === 'split') {
     const at = ticket.messages.findIndex(({ id }) => id === message.id)
     return <Split {...props} later={ticket.messages.slice(at + 1)} />

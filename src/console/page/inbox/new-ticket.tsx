@@ -3,9 +3,10 @@ import type { Message } from '../../../desk/messages/model'
 import type { TicketWithMessages } from '../../../desk/tickets/model'
 import type { Api } from '../api'
 import { EditForm } from '../forms/edit-form'
-import { type Body, type Spec, withoutEmpty } from '../forms/spec'
+import { type Body, type Spec, valueAt, withoutEmpty } from '../forms/spec'
 import { useNames } from '../names'
 import { go, hrefOf } from '../route'
+import { signIn } from '../sign-in'
 import { Dialog } from '../ui/dialogs'
 import { moment } from '../ui/measures'
 import { tell } from '../ui/toasts'
@@ -25,40 +26,65 @@ type Forwarded = {
   message?: Message
 }
 
-type Props = Pick<View, 'api'> & {
+type Props = Pick<View, 'api' | 'me'> & {
   /** The address that it goes to, when it is known. */
   email?: string
   forwarded?: Forwarded
   onClose: () => void
 }
 
-export function NewTicket({ api, email = '', forwarded, onClose }: Props) {
+/** Forms that were left, by what they are about: Escape loses nothing that was written. */
+const left = new Map<string, Body>()
+
+// The next person has none of them.
+signIn.listen(() => {
+  if (signIn.value.state === 'none') left.clear()
+})
+
+export function NewTicket({ api, me, email = '', forwarded, onClose }: Props) {
   const mailbox = useMailboxSpec(api)
+  const about = [api.organization_id, email, forwarded?.ticket.id, forwarded?.message?.id].join()
+  const title = t(forwarded ? 'forward.title' : 'begin.title')
+  const end = () => {
+    left.delete(about)
+    onClose()
+  }
+  const leave = () => {
+    onClose()
+    if (left.has(about)) tell(t('begin.kept', { deed: title }))
+  }
   const begin = async (body: Body) => {
     const { data } = await api.post<TicketWithMessages>('/tickets', {
       ...withoutEmpty(body),
+      // Whoever writes to a customer has the ticket, as with an answer.
+      ...(valueAt(body, 'message.send_email') === true && { assignee_id: me.id }),
       ...(forwarded && { parent_id: forwarded.ticket.id }),
     })
-    onClose()
+    end()
     go(hrefOf(api.organization_id, ['tickets', data.id]))
     const [first] = data.messages ?? []
     tell(t(first?.email_status === 'sent' ? 'begin.sent' : 'begin.made', { ticket: data.code }))
   }
   return (
-    <Dialog title={t(forwarded ? 'forward.title' : 'begin.title')} onClose={onClose}>
+    <Dialog title={title} onClose={leave}>
       <EditForm
         specs={[...addressSpecs(mailbox), ...textSpecs(api, forwarded)]}
-        value={{
-          contact: { email },
-          mailbox_id: forwarded?.ticket.mailbox?.id ?? '',
-          ...(forwarded ? ofForwarded(forwarded) : { subject: '', message: { body: '', send_email: true } }),
-        }}
+        value={left.get(about) ?? beginning(email, forwarded)}
         submit={t(forwarded ? 'forward.submit' : 'begin.submit')}
         send={begin}
-        onCancel={onClose}
+        onCancel={end}
+        onBody={(body) => left.set(about, body)}
       />
     </Dialog>
   )
+}
+
+function beginning(email: string, forwarded: Forwarded | undefined): Body {
+  return {
+    contact: { email },
+    mailbox_id: forwarded?.ticket.mailbox?.id ?? '',
+    ...(forwarded ? ofForwarded(forwarded) : { subject: '', message: { body: '', send_email: true } }),
+  }
 }
 
 function ofForwarded({ ticket, message }: Forwarded): Body {
@@ -108,6 +134,6 @@ function choicesOf({ ticket }: Forwarded) {
   return publicOf(ticket).map(({ id, sender, created_at, reply_text, body }) => ({
     value: id,
     text: `${sender.name}, ${moment(created_at)}: ${(reply_text || body).slice(0, SHOWN_CHARACTERS)}`,
-    group: t('message.messages'),
+    group: t('forward.which'),
   }))
 }

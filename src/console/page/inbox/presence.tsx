@@ -23,9 +23,11 @@ export function Presence({ api, me, ticket, included }: View & { ticket: TicketW
   useCell(reply.cell)
   useCell(note.cell)
   const writing = !reply.isEmpty || !note.isEmpty
-  const [stays, setStays] = useState(false)
+  const [is_long_here, setLongHere] = useState(false)
+  // Somebody who writes does not only pass by: the others hear of it before they begin, too.
+  const stays = is_long_here || writing
   useEffect(() => {
-    const timer = setTimeout(() => setStays(true), STAYS_MS)
+    const timer = setTimeout(() => setLongHere(true), STAYS_MS)
     return () => clearTimeout(timer)
   }, [])
   const told = useLive<Viewer[] | undefined>(

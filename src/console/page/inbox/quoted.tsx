@@ -32,7 +32,7 @@ export function Quoted({ ticket, included, writing, is_off }: Props) {
   const chosen = quote ?? usual
   const quoted = chosen === 'none' ? [] : earlier.slice(0, chosen === 'last' ? 1 : MOST)
   return (
-    <div class="quoted">
+    <div class="line quoted">
       <label class="line">
         <span class="kind">{t('quote.below')}</span>
         <select

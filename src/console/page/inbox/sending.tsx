@@ -163,10 +163,9 @@ export function WhatCame({ missed, send, onClose }: WhatCameProps) {
         ))}
       </ul>
       <p class="buttons">
-        <Action kind="main" run={send}>
-          {t('composer.send_anyway')}
-        </Action>
-        <Button text={t('composer.look_first')} onClick={onClose} />
+        {/* The first one has the focus: a key that is pressed twice sends nothing. */}
+        <Button kind="main" text={t('composer.look_first')} onClick={onClose} />
+        <Action run={send}>{t('composer.send_anyway')}</Action>
       </p>
     </Dialog>
   )

@@ -43,7 +43,7 @@ export function Deeds(props: Props) {
         button={<Icon of={Ellipsis} />}
         items={deeds.map(({ keys, ...deed }) => ({ ...deed, ...(keys && { key: keys }) }))}
       />
-      {open === 'forward' && <NewTicket api={api} forwarded={{ ticket }} onClose={close} />}
+      {open === 'forward' && <NewTicket {...props} forwarded={{ ticket }} onClose={close} />}
       {open === 'subject' && <Subject {...props} onClose={close} />}
       {open === 'merge' && <Merge {...props} onClose={close} />}
       {open === 'block' && <Block {...props} sender={sender!} onClose={close} />}

@@ -121,7 +121,7 @@ function Last({ last_message, contact, attachment_count, draft_count }: Ticket) 
 
 export function LabelChip({ name, color }: { name: string; color: string }) {
   return (
-    <span class="label" dir="auto">
+    <span class="label" dir="auto" title={name}>
       <svg aria-hidden="true" viewBox="0 0 8 8">
         <circle cx="4" cy="4" r="4" fill={color} />
       </svg>

@@ -19,11 +19,14 @@ export function Dialog({ title, children, onClose, is_palette }: DialogProps) {
   // At once: what is typed next is meant for it.
   useLayoutEffect(() => {
     const before = document.activeElement as HTMLElement | null
+    const dialog = element.current!
     clearNotices()
-    element.current!.showModal()
-    element.current!.querySelector<HTMLElement>('input:not([readonly], [type=hidden]), textarea, select')?.focus()
+    dialog.showModal()
+    dialog.querySelector<HTMLElement>('input:not([readonly], [type=hidden]), textarea, select')?.focus()
     return () => {
       clearFaults()
+      // Nothing outside takes the focus while it is open.
+      dialog.close()
       before?.focus()
     }
   }, [])

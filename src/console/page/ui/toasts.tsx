@@ -51,6 +51,16 @@ function remove(id: number): void {
   notices.value = notices.value.filter((one) => one.id !== id)
 }
 
+/** Takes back what was done last of what is told now; undefined when there is nothing. */
+export function useUndo(): (() => unknown) | undefined {
+  const last = useCell(notices).findLast(({ undo }) => undo !== undefined)
+  if (!last) return undefined
+  return () => {
+    remove(last.id)
+    return last.undo!()
+  }
+}
+
 /** Removes all words but those of what can be undone. */
 export function clearNotices(): void {
   notices.value = notices.value.filter(({ undo }) => undo !== undefined)

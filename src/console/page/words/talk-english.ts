@@ -63,6 +63,7 @@ export const talkEnglish = {
   'begin.by_email_hint': 'Without it only the ticket is made, such as after a phone call',
   'begin.submit': 'Begin the ticket',
   'begin.sent': '{ticket} is begun, and the email is sent.',
+  'begin.kept': 'What you wrote is kept: “{deed}” shows it again.',
   'begin.made': '{ticket} is begun.',
   'composer.write': 'Write',
   'composer.kind': 'Kind of message',

@@ -67,6 +67,7 @@ export const talkGerman: Translated<typeof talkEnglish> = {
   'begin.by_email_hint': 'Ohne das entsteht nur das Ticket, etwa nach einem Anruf',
   'begin.submit': 'Ticket eröffnen',
   'begin.sent': '{ticket} ist eröffnet, und die E-Mail ist gesendet.',
+  'begin.kept': 'Ihr Text bleibt erhalten: „{deed}“ zeigt ihn wieder.',
   'begin.made': '{ticket} ist eröffnet.',
   'composer.write': 'Schreiben',
   'composer.kind': 'Art der Nachricht',
