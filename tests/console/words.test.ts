@@ -66,6 +66,8 @@ const OF_PROGRAMS = [
   ...['must stand with', 'must be a next_cursor', 'is one too many: a key'],
   // A part of a sentence.
   'must be text of ${min',
+  // Parts of SQL.
+  ...['is null', 'is not null'],
   // Failures of webhooks have words of their own.
   ...['cannot be connected to', 'has a name that was not', 'has an address that may', 'has no valid certificate'],
 ]
