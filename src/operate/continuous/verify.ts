@@ -85,8 +85,8 @@ async function readAll(): Promise<Awaited<ReturnType<typeof readRange>>> {
   }
 }
 
-/** Any of the moments, each with the same chance. */
-function momentIn(spans: Span[]): number {
+/** Gives any of the moments, in ms, each with the same chance. */
+export function momentIn(spans: Span[]): number {
   const lengths = spans.map(({ from_ms, to_ms }) => Math.max(1, to_ms - from_ms))
   let left = randomInt(lengths.reduce((sum, length) => sum + length, 0))
   const index = lengths.findIndex((length) => {
