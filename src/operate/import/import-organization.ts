@@ -48,10 +48,11 @@ export async function importOrganization(
   const report = openReport(file, WHAT)
   try {
     enterFolder(path.resolve(folder), WHAT)
-    await dropRoot('refuse', undefined, '.')
     // Whatever the lines of a file hold, its own kind reads them.
     const files = (Object.values(KINDS) as Kind<unknown>[]).filter(({ name }) => fs.existsSync(`${name}.jsonl`))
     if (files.length === 0) throw new BackupError(`${folder} has no file of an export, such as tickets.jsonl`)
+    // Not before: a folder that is named by mistake, such as /etc, stays root's.
+    await dropRoot('refuse', undefined, '.')
     await withScope(organization_id.toLowerCase(), (scope) =>
       importFiles({ scope, report, dry: dry_run ? new Set() : undefined }, files),
     )

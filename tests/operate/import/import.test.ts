@@ -576,3 +576,17 @@ test('a parent that is younger than its part comes with an export', async () => 
   const { data } = (await to.agent.get('/tickets?search=part')).body
   expect(data).toMatchObject([{ subject: 'Part', parent: { subject: 'Whole' } }])
 })
+
+test.skipIf(process.getuid?.() !== 0)('a folder that is no export is refused, and stays the one of root', async () => {
+  const folder = folderWith({})
+  fs.chmodSync(folder, 0o755)
+  fs.writeFileSync(path.join(folder, 'passwd'), '')
+  const { code, stderr } = await importFolder(folder, desk.id, env)
+  expect([code, stderr]).toEqual([1, expect.stringContaining('has no file of an export')])
+  const found = [folder, path.join(folder, 'passwd')].map((name) => fs.statSync(name))
+  expect(found.map(({ uid }) => uid)).toEqual([0, 0])
+  expect(found[0]!.mode & 0o777).toBe(0o755)
+  await expect(move(['import', path.join(folder, 'passwd'), '--organization', desk.id], env)).rejects.toThrow(
+    'passwd is not a folder',
+  )
+})
