@@ -16,6 +16,9 @@ const DISK_WORDS: Record<string, string> = {
   EPERM: 'this OS user has no right to it',
   EROFS: 'the file system is read-only',
   EIO: 'the disk does not work',
+  ENOENT: 'there is no such file, or no folder for it',
+  EISDIR: 'it is a folder',
+  ENAMETOOLONG: 'its name is too long',
   ENOTDIR: 'a part of the path is no folder',
   ELOOP: 'it is a link',
 }

@@ -52,6 +52,7 @@ export function enterNewFolder(folder: string, what: string): { discard(): void;
 export function enterFolder(folder: string, what: string): void {
   if (!fs.existsSync(folder)) throw new BackupError(`there is no folder ${folder}`)
   try {
+    if (!fs.statSync(folder).isDirectory()) throw new BackupError(`${folder} is not a folder`)
     process.chdir(folder)
   } catch (error) {
     throw explained(error, what)

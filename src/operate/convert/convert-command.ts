@@ -14,7 +14,7 @@ import { OutFolder } from './write-folder'
 import { convertZammad } from './zammad'
 import { convertZendesk } from './zendesk'
 
-const WHAT = 'the folder'
+const WHAT = 'the conversion'
 
 type Convert = (source: Source, out: OutFolder, zone: string) => Promise<void>
 

@@ -8,6 +8,7 @@ import { type Config, ConfigError, config } from '../../base/config'
 import { prepareForUser } from '../../base/db/embedded/hand-over'
 import { canEnter } from '../../base/db/embedded/os-user'
 import { giveFolderAlone, giveTo } from '../../base/db/embedded/ownership'
+import { OperatorError } from '../../base/errors'
 import { safeError } from '../../base/log'
 import { type OsUser, sharedIds, userBehind } from '../../base/process/accounts'
 import { canReadAsBun } from '../../base/process/child'
@@ -41,6 +42,17 @@ export async function dropRoot(
   const { DATA_DIR, DATABASE_URL } = settings
   if (process.getuid?.() !== 0) return undefined
   if (no_database === 'refuse' && !DATABASE_URL && !fs.existsSync(path.join(DATA_DIR, 'postgres'))) return undefined
+  try {
+    return await becomeUser(settings, no_database, folder)
+  } catch (error) {
+    const { code } = safeError(error)
+    if (error instanceof OperatorError || code === undefined) throw error
+    throw new ConfigError(`DATA_DIR ${DATA_DIR} cannot be used: ${code}`)
+  }
+}
+
+async function becomeUser(settings: Config, no_database: string, folder?: string): Promise<string | undefined> {
+  const { DATA_DIR } = settings
   const user = userOfData(DATA_DIR)
   const reason = whyNot(settings, user, no_database === 'serve')
   if (reason) {

@@ -223,6 +223,11 @@ test('a wrong call says what is wrong, and leaves nothing', async () => {
     [['zammad', source], 'give 3 arguments, DESK SOURCE FOLDER'],
     [['zammad', `${source}/no`, folder], 'there is no '],
     [['osticket', source, folder, '--time-zone', 'Mars'], '--time-zone must be a zone'],
+    [
+      ['zammad', source, folder, '--report', `${source}/no/report`],
+      'ended: there is no such file, or no folder for it',
+    ],
+    [['zammad', source, folder, '--report', source], 'the conversion ended: it is a folder'],
   ] as const) {
     await expect(move(['convert', ...args], env)).rejects.toThrow(said)
   }

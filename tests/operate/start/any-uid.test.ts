@@ -137,3 +137,12 @@ test.skipIf(!may_mount)(
   },
   60_000,
 )
+
+test.skipIf(!is_root)('a DATA_DIR that can be none is said in one line, by a command of root', () => {
+  const file = path.join(makeFolder('none', 0o755), 'file')
+  fs.writeFileSync(file, '')
+  for (const data_dir of [file, `${file}/data`]) {
+    const { status, stderr } = runCli(data_dir, 0, 'migrate')
+    expect([status, stderr]).toEqual([78, `deskwire: DATA_DIR ${data_dir} cannot be used: ENOTDIR\n`])
+  }
+})
