@@ -40,7 +40,7 @@ export function questionPage(language: Language, shown: Shown): Response {
       <p>${escapeHtml(organization_name)}, ${escapeHtml(code)}</p>
       ${fault ? `<p role="alert" class="fault">${words[fault]}</p>` : ''}
       <form method="post">
-        <fieldset class="choices"><legend>${words.question}</legend>${choices.join('')}</fieldset>
+        <fieldset class="choices"><legend class="unseen">${words.question}</legend>${choices.join('')}</fieldset>
         <label class="field" for="comment"><span>${words.comment}</span>
           <textarea id="comment" name="comment" rows="5" maxlength="1000">
 ${escapeHtml(comment)}</textarea>
