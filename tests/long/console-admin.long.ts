@@ -478,6 +478,20 @@ describe.skipIf(reason !== undefined)('an admin', () => {
     await page.getByText('No views yet.').waitFor()
   })
 
+  test('promises answers in time, and is told at the field what is missing', async () => {
+    await openPart(page, 'SLA policies')
+    await button('Add a policy').click()
+    await page.getByLabel('Name', { exact: true }).fill('Everybody')
+    await button('Save').click()
+    const first = page.getByLabel('Urgent: first reply')
+    await first.and(page.locator('[aria-invalid=true]:focus')).waitFor()
+    await page.getByText('fill in one of these fields').waitFor()
+    await first.fill('480')
+    await page.getByLabel('Low: resolved').fill('2880')
+    await button('Save').click()
+    await page.getByRole('row', { name: /Everybody.*Urgent: first reply 8 hr.*Low: resolved 2 days/ }).waitFor()
+  })
+
   test('ends another session, changes the password, and reads reports and the audit log', async () => {
     await call('POST', '/auth/login', ADMIN)
     await openPart(page, 'Sessions')
@@ -494,6 +508,7 @@ describe.skipIf(reason !== undefined)('an admin', () => {
     await page.getByTitle('api_key.created').first().waitFor()
     await page.getByRole('row', { name: /Made an API key.*Night shift/ }).waitFor()
     await page.getByRole('link', { name: 'API key', exact: true }).first().waitFor()
+    expect(await page.getByRole('table').textContent()).not.toContain('{"')
     await page
       .getByRole('row', { name: /Added a mailbox/ })
       .first()

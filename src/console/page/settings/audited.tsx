@@ -105,6 +105,15 @@ function isGiven(value: unknown): boolean {
 }
 
 function written(value: unknown): string {
-  const text = withTurnsShown(typeof value === 'string' ? value : JSON.stringify(value))
+  const text = withTurnsShown(plain(value))
   return text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS)} …` : text
+}
+
+/** A value without the signs of programs; a thing that is named is its name. */
+function plain(value: unknown): string {
+  if (Array.isArray(value)) return value.length > 0 ? value.map(plain).join(', ') : '–'
+  if (typeof value !== 'object' || value === null) return String(value)
+  const facts = Object.entries(value).filter(([, fact]) => isGiven(fact))
+  if ('id' in value && 'name' in value) return String(value.name)
+  return facts.length > 0 ? facts.map(([name, fact]) => `${name} ${plain(fact)}`).join(', ') : '–'
 }

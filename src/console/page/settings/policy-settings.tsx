@@ -1,9 +1,10 @@
 /** SLA policies: within what time the team answers and resolves which tickets. */
 import type { SlaPolicy } from '../../../desk/sla-policies/model'
+import { Refusal } from '../api'
 import type { Body, Option, Spec } from '../forms/spec'
 import { useNames } from '../names'
 import { Dot } from '../ui/marks'
-import { duration } from '../ui/measures'
+import { term } from '../ui/measures'
 import type { View } from '../view-types'
 import { t } from '../words/catalogue'
 import { ticketFilterSpecs, useFilterNames, withTicketFilter } from './filter-form'
@@ -80,7 +81,8 @@ function policySpecs(schedules: Option[], filter: Spec[]): Spec[] {
           kind: 'number',
           name: `targets.${priority}.${promise}`,
           label: t('policy.of_priority', { priority: t(`priority.${priority}`), promise: t(`policy.${promise}`) }),
-          ...(place === 0 && at === 0 && { hint: t('policy.targets_hint') }),
+          // The first one shows a fault of all.
+          ...(place === 0 && at === 0 && { hint: t('policy.targets_hint'), stands_for: 'targets' }),
           min: 1,
           max: 525_600,
         }
@@ -95,19 +97,23 @@ function byPriority(targets: Target[] = []): Body {
   return Object.fromEntries(targets.map(({ priority, ...minutes }) => [priority, minutes]))
 }
 
-/** The targets of a form as the service takes them: those that promise something. */
+/** The targets of a form as the service takes them: those that promise something. @throws Refusal without any */
 function withTargets(body: Body): Body {
   if (!body.targets) return body
   const given = Object.entries(body.targets as Record<string, Omit<Target, 'priority'>>)
   const targets = given.flatMap(([priority, minutes]) =>
     Object.values(minutes).some((value) => value !== null) ? [{ priority, ...minutes }] : [],
   )
+  if (targets.length === 0) {
+    const errors = [{ path: '/targets', message: t('policy.needs_target') }]
+    throw new Refusal(422, 'VALIDATION_ERROR', t('policy.needs_target'), { errors })
+  }
   return { ...body, targets }
 }
 
 function targetWords({ priority, ...minutes }: Target): string {
   const promises = PROMISES.flatMap((name) =>
-    minutes[name] === null ? [] : [`${t(`policy.${name}`)} ${duration(minutes[name])}`],
+    minutes[name] === null ? [] : [`${t(`policy.${name}`)} ${term(minutes[name])}`],
   )
   return `${t(`priority.${priority}`)}: ${promises.join(', ')}`
 }

@@ -81,6 +81,12 @@ export function number(value: number): string {
   return NUMBER.format(value)
 }
 
+/** Minutes in whole days or hours where they are, else as `1 h 05 min`. */
+export function term(minutes: number): string {
+  if (minutes % 1440 === 0) return DAYS.format(minutes / 1440)
+  return minutes % 60 === 0 ? HOURS.format(minutes / 60) : duration(minutes)
+}
+
 /** Minutes as `1 h 05 min`. */
 export function duration(minutes: number): string {
   const hours = Math.floor(minutes / 60)

@@ -246,6 +246,7 @@ export const settingsEnglish = {
   'policy.always': 'Every minute counts',
   'policy.targets': 'Promises',
   'policy.targets_hint': 'In minutes. Empty: no promise',
+  'policy.needs_target': 'A policy promises something: fill in one of these fields',
   'policy.of_priority': '{priority}: {promise}',
   'policy.first_reply_minutes': 'first reply',
   'policy.next_reply_minutes': 'next reply',

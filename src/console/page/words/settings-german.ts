@@ -255,6 +255,7 @@ export const settingsGerman: Translated<typeof settingsEnglish> = {
   'policy.always': 'Jede Minute zählt',
   'policy.targets': 'Zusagen',
   'policy.targets_hint': 'In Minuten. Leer: keine Zusage',
+  'policy.needs_target': 'Eine SLA-Regel verspricht etwas: füllen Sie eines dieser Felder aus',
   'policy.of_priority': '{priority}: {promise}',
   'policy.first_reply_minutes': 'erste Antwort',
   'policy.next_reply_minutes': 'weitere Antwort',
