@@ -172,7 +172,7 @@ test.skipIf(!has_node)(
       fs.mkdirSync(path.join(project, fetched), { recursive: true })
       fs.symlinkSync(process.execPath, path.join(project, fetched, 'bun'))
     }
-    const env = { ...environment, PATH: `${programs}:${environment.PATH}` }
+    const env = { ...environment, npm_execpath: '', PATH: `${programs}:${environment.PATH}` }
     const command = install!.replace('/usr/local/bin/bun', 'installed')
     const { status, stderr } = spawnSync('sh', ['-c', command], { cwd: project, env, encoding: 'utf8' })
     expect([status, stderr]).toEqual([0, expect.not.stringContaining('fetching')])
