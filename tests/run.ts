@@ -16,7 +16,7 @@ import { SETTINGS } from '../src/base/settings/table'
 import { OWN_MODULES, SHARING, SLOW } from './slow'
 import { bunTest, type FailedTest, type RunResult } from './support/bun-test'
 import { closeDatabase, createClusterDatabase, createOwner, dropOwner, findNodes, NODE_URLS } from './support/cluster'
-import { TEMPLATE_URL, urlOf } from './support/database'
+import { SOCKET_FOLDER, TEMPLATE_URL, urlOf } from './support/database'
 import { startDns } from './support/dns'
 import { runOnServer, withDatabase } from './support/on-server'
 import { addPolicies, POLICED } from './support/policed'
@@ -108,7 +108,7 @@ async function run(args: string[]): Promise<number> {
   fs.chmodSync(dir, 0o711)
   // Other servers that tests start have users of their own too, whatever the shell's mask.
   process.umask(0o022)
-  for (const name of FOREIGN_SETTINGS) delete process.env[name]
+  for (const name of [...FOREIGN_SETTINGS, SOCKET_FOLDER]) delete process.env[name]
   Object.assign(process.env, { NODE_ENV: 'test', LOG_LEVEL: process.env.LOG_LEVEL ?? 'silent', TMPDIR: dir })
 
   if (!args.includes(LONG)) Object.assign(process.env, OPTIMIZED_LATE, MORE_MEMORY)
@@ -168,6 +168,7 @@ async function startServer(dir: string, args: string[]): Promise<TestServer> {
   const settings = { ...FAST_SETTINGS, ...planned, listen_addresses: '127.0.0.1', port: String(port) }
   const server = await startEmbedded(path.join(dir, 'data'), { settings })
   const url = urlOf(server.connection, port, 'postgres')
+  process.env[SOCKET_FOLDER] = path.dirname(server.connection.path)
   return {
     async createTemplate() {
       const template = await createTemplate(url)

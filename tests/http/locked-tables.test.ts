@@ -26,13 +26,13 @@ let holder: postgres.Sql
 let endpoints: Endpoint[]
 
 beforeAll(async () => {
-  const { target } = await startApi(POOL)
+  const { url } = await startApi(POOL)
   await closeDatabase()
-  connectDatabase(target, POOL, { limits: LIMITS })
+  connectDatabase(url, POOL, { limits: LIMITS })
   organization = await createOrganization()
   world = await createWorld(organization)
   customer = await createCustomer(organization.admin)
-  holder = postgres(target, { max: 1, onnotice: () => {} })
+  holder = postgres(url, { max: 1, onnotice: () => {} })
   endpoints = await readEndpoints()
 })
 afterAll(async () => {

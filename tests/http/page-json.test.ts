@@ -9,7 +9,7 @@ import { nodesOf, openExplaining } from '../support/explaining'
 let target: string
 
 beforeAll(async () => {
-  target = (await startApi()).target
+  target = (await startApi()).url
 })
 afterAll(stopApi)
 

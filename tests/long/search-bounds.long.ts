@@ -17,7 +17,7 @@ let desk: Awaited<ReturnType<typeof fillDesk>>
 let target: string
 
 beforeAll(async () => {
-  target = (await startApi()).target
+  target = (await startApi()).url
   desk = await fillDesk()
 }, 600_000)
 afterAll(stopApi)

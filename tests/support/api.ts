@@ -52,7 +52,7 @@ export async function startApi(pool_size = 10): Promise<TestDatabase> {
   drop = database.drop
   useSecrets('a secret key that only tests use')
   // A busy machine needs longer for those who wait before.
-  const options = { places: { wait_ms: 60_000 }, is_cluster: !WHY_NO_CLUSTER, ...policedOptions(database.target) }
+  const options = { places: { wait_ms: 60_000 }, is_cluster: !WHY_NO_CLUSTER, ...policedOptions(database.url) }
   connect = () => connectDatabase(database.target, pool_size, options)
   connect()
   app = createApp(async () => true)

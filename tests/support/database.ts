@@ -8,9 +8,9 @@ import { runOnServer, withDatabase } from './on-server'
 const CONNECT_TIMEOUT_S = 300
 
 export type TestDatabase = {
-  /** The argument of `connectDatabase`: a URL. */
+  /** The argument of `connectDatabase`: a URL, by the server's socket where it has one. */
   target: string
-  /** The same, for child processes (`DATABASE_URL`). */
+  /** The same by TCP, for other programs (`DATABASE_URL`). */
   url: string
   /** Closes what is still connected and removes the database. */
   drop(): Promise<void>
@@ -18,6 +18,9 @@ export type TestDatabase = {
 
 /** Where the template is: set by the test runner. */
 export const TEMPLATE_URL = 'DESKWIRE_TEST_TEMPLATE_URL'
+
+/** The folder of the server's socket, by which a statement takes a third less of the processor: set by the runner. */
+export const SOCKET_FOLDER = 'DESKWIRE_TEST_SOCKET_FOLDER'
 
 /** A new database with the current schema and no rows; on a cluster when the runner was given one. */
 export async function createDatabase(): Promise<TestDatabase> {
@@ -34,7 +37,7 @@ export async function createDatabase(): Promise<TestDatabase> {
   })
   const url = patient(withDatabase(template, name))
   return {
-    target: url,
+    target: bySocket(url),
     url,
     drop: () =>
       runOnServer(template, async (server) => {
@@ -48,6 +51,16 @@ function patient(url: string): string {
   const changed = new URL(url)
   changed.searchParams.set('connect_timeout', String(CONNECT_TIMEOUT_S))
   return changed.href
+}
+
+/** The same database by the socket of the server. */
+function bySocket(url: string): string {
+  const host = process.env[SOCKET_FOLDER]
+  if (!host) return url
+  const { username, password, port, pathname, searchParams } = new URL(url)
+  const user = decodeURIComponent(username)
+  const given = { host, port, user, password: decodeURIComponent(password) }
+  return `postgres://${pathname}?${new URLSearchParams([...searchParams, ...Object.entries(given)])}`
 }
 
 /** The URL of an embedded PostgreSQL that listens on a port of 127.0.0.1. */

@@ -35,7 +35,7 @@ let watcher: postgres.Sql
 let target: string
 
 beforeEach(async () => {
-  target = (await startApi(POOL)).target
+  target = (await startApi(POOL)).url
   greedy = await createOrganization()
   other = await createOrganization()
   holder = postgres(target, { max: 1, onnotice: () => {} })

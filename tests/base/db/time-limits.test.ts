@@ -15,7 +15,7 @@ let holder: postgres.Sql
 let target: string
 
 beforeEach(async () => {
-  target = (await startApi(POOL)).target
+  target = (await startApi(POOL)).url
   organization = await createOrganization()
   holder = postgres(target, { max: 1, onnotice: () => {} })
   await closeDatabase()

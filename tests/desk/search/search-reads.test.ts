@@ -9,7 +9,7 @@ import { createTicket } from '../../support/factories'
 let target: string
 
 beforeAll(async () => {
-  target = (await startApi()).target
+  target = (await startApi()).url
 })
 afterAll(stopApi)
 

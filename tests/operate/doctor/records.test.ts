@@ -147,11 +147,7 @@ test('the command prints a zone with what is missing, and ends with 0 once all i
   }
   dns = await startDns(zone)
   const env = {
-    ...{
-      DATABASE_URL: database.target as string,
-      SECRET_KEY: 'a secret key that only tests use',
-      DATA_DIR: '/nonexistent/records',
-    },
+    ...{ DATABASE_URL: database.url, SECRET_KEY: 'a secret key that only tests use', DATA_DIR: '/nonexistent/records' },
     ...{ DNS_SERVERS: dns.address, SMTP_HOSTNAME: 'mx.desk.co' },
   }
   const lacking = await runCli(['doctor', '--records'], env)

@@ -251,7 +251,7 @@ describe('the command', () => {
 
   test('ends with 1 and what was looked for when nothing is known, and names wrong options', async () => {
     const env = {
-      DATABASE_URL: desk.database.target as string,
+      DATABASE_URL: desk.database.url,
       SECRET_KEY: 'a secret key that only tests use',
       DATA_DIR: '/nonexistent/why',
     }
