@@ -42,6 +42,7 @@ export type Organization = {
   addMember(role: 'admin' | 'agent', name?: string): Promise<Client>
 }
 
+/** Made once for the files that share a worker: routes are compiled when they are first asked for. */
 let app: ReturnType<typeof createApp>
 let drop: () => Promise<void>
 let connect: () => void
@@ -55,7 +56,7 @@ export async function startApi(pool_size = 10): Promise<TestDatabase> {
   const options = { places: { wait_ms: 60_000 }, is_cluster: !WHY_NO_CLUSTER, ...policedOptions(database.url) }
   connect = () => connectDatabase(database.target, pool_size, options)
   connect()
-  app = createApp(async () => true)
+  app ??= createApp(async () => true)
   return database
 }
 
