@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { clientWithKey, createOrganization, startApi, stopApi } from '../../support/api'
 import { runOn } from '../../support/backups'
 import type { TestDatabase } from '../../support/database'
+import { sampled } from '../../support/sampled'
 
 let database: TestDatabase
 
@@ -34,7 +35,8 @@ test('the command prints the key once, as one line of JSON', async () => {
   expect(text).not.toContain(made.key.slice(14))
 })
 
-test.each([
+// Each is a process of half a second.
+const FAULTS: [options: string[], fault: string][] = [
   [['--name', 'x', '--permissions', 'labels:read'], '--organization is required'],
   [['--permissions', 'labels:read'], '--name is required'],
   [['--name', 'x'], '--permissions is required'],
@@ -47,7 +49,9 @@ test.each([
   ],
   [['--name', 'x\ny', '--permissions', '*:read'], '--name must be text without control characters'],
   [['--name', 'x'.repeat(256), '--permissions', '*:read'], '--name must be text of 1 to 255 characters'],
-])('with %p it makes none and says why', async (options, fault) => {
+]
+
+test.each(sampled(FAULTS, 4))('with %p it makes none and says why', async (options, fault) => {
   const { id, admin } = await createOrganization()
   const organization = fault.startsWith('--organization') ? [] : ['--organization', id]
   const { code, lines, stderr } = await create(...organization, ...options)
