@@ -1,6 +1,6 @@
 /**
- * Tries a backup: reads every object of it, restores a moment beside the service, reads every row and every file, and
- * removes it again.
+ * Tries a backup: reads every object of it, restores moments beside the service, reads every row and every file, and
+ * removes them again.
  */
 import { randomInt } from 'node:crypto'
 import fs from 'node:fs'
@@ -33,8 +33,8 @@ type Counts = { tables: number; rows: number } & FilesRestored
 type Verified = Partial<Pick<Recovered, 'restored_to'>> & Counts & { proven_since?: string }
 
 /**
- * Reads all of the backup of this service, and restores it to a moment chosen at random; or restores it to one moment
- * and reads what that needs.
+ * Reads all of the backup of this service, and restores it to a moment chosen at random and to the newest; or restores
+ * it to one moment and reads what that needs.
  * @throws BackupError saying what is wrong
  */
 export async function verifyBackup(until_ms?: number): Promise<Verified> {
@@ -49,16 +49,19 @@ export async function verifyBackup(until_ms?: number): Promise<Verified> {
       throw new BackupError(more.length > 0 ? `${fault}, and ${more.length} more faults` : fault!)
     }
     const { vault, manifest, head } = await openOwnBackup(readState())
-    const moment_ms = until_ms ?? momentIn(range!.spans)
     const { place } = vault.target
-    const verified = manifest.postgresql
-      ? await verifyDatabase(vault, chooseBase(manifest, moment_ms, place, head), moment_ms)
-      : await verifyFiles(vault)
-    if (verified.missing_files > 0) {
-      throw new BackupError(`the backup lacks ${verified.missing_files} of the files that the database names`)
+    let verified: Verified | undefined
+    for (const moment_ms of until_ms === undefined ? momentsOf(range!.spans) : [until_ms]) {
+      verified = manifest.postgresql
+        ? await verifyDatabase(vault, chooseBase(manifest, moment_ms, place, head), moment_ms)
+        : await verifyFiles(vault)
+      if (verified.missing_files > 0) {
+        throw new BackupError(`the backup lacks ${verified.missing_files} of the files that the database names`)
+      }
+      if (!manifest.postgresql) break
     }
     if (until_ms === undefined) note({ at, proven_since })
-    return { ...verified, proven_since }
+    return { ...verified!, proven_since }
   } catch (error) {
     if (until_ms === undefined) note({ at, proven_since, fault: wordsOf(error) })
     throw explained(error, 'the verification')
@@ -83,6 +86,11 @@ async function readAll(): Promise<Awaited<ReturnType<typeof readRange>>> {
     if (range.faults.length === 0 || manifest.generation === before) return range
     before = manifest.generation
   }
+}
+
+/** Gives one at random, and the newest: it names the files that came after the last copy, which no list has. */
+function momentsOf(spans: Span[]): number[] {
+  return [momentIn(spans), spans.at(-1)!.to_ms - 1]
 }
 
 /** Gives any of the moments, in ms, each with the same chance. */
