@@ -76,6 +76,7 @@ export const OWN_MODULES: string[] = [
   'delivery/webhooks/webhook-outage',
   'desk/attachments/store-faults',
   'http/arriving-body',
+  'http/base-path',
   'http/host',
   'http/one-node-writes',
   'http/rate-limit',
