@@ -44,6 +44,9 @@ export async function getMembership(
   return membership
 }
 
+/** Nobody asks in a way that fails: a database that does not answer is not asked again for each. */
+const mayRepeat = () => false
+
 type Member = { connection: Connection; user_id: string; organization_id: string }
 
 /** Those of an organization that are asked for at the same time are one statement: streams are judged together. */
@@ -60,7 +63,7 @@ const findMembership = gathered<Member, Membership | undefined>(
     const memberships = new Map(found.map(({ user_id, ...membership }) => [user_id, membership]))
     return asked.map(({ user_id }) => memberships.get(user_id))
   },
-  { key: ({ organization_id }) => organization_id },
+  { key: ({ organization_id }) => organization_id, mayRepeat },
 )
 
 /** The session of an access token: null for a token of a release without sessions. */
@@ -107,7 +110,7 @@ const findSession = gathered(
       asked[0]!.connection.sql,
       asked.map(({ token }) => token),
     ),
-  { most_runs: 4 },
+  { most_runs: 4, mayRepeat },
 )
 
 function keyOf({ id, session_id, issued_at_s }: TokenOfUser): string {
