@@ -171,6 +171,8 @@ describe.skipIf(whyNoConsole() !== undefined)('together', () => {
       const { top, bottom } = messages[messages.length - 1]!.getBoundingClientRect()
       return messages.length === 13 && top < 700 && bottom > 0
     })
+    // The page itself does not scroll: the sections stay at its end.
+    expect(await page.evaluate(() => document.scrollingElement!.scrollHeight)).toBe(700)
     await page.context().close()
   })
 })
