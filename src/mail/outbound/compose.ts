@@ -1,7 +1,6 @@
 /**
  * Composes a message as nodemailer takes it, from a plain description. The envelope is explicit: nobody else gets it.
  */
-import { tmpdir } from 'node:os'
 import { Readable } from 'node:stream'
 import type { SendMailOptions } from 'nodemailer'
 import { sharedTime } from '../../base/db/shared-time'
@@ -150,10 +149,9 @@ function withLineEnds(text: string): string {
   return text.replace(/\r\n?|\n/g, '\r\n')
 }
 
-/** Gives the key of a domain to the library, which signs what it sends. */
+/** Gives the key of a domain to the library, which signs what it sends. The file is in a folder of `sendMail`. */
 export function signatureOf({ domain, selector, private_key }: DkimSigner) {
-  const spool = { cacheDir: tmpdir(), cacheTreshold: SIGNED_IN_MEMORY }
-  return { domainName: domain, keySelector: selector, privateKey: private_key, ...spool }
+  return { domainName: domain, keySelector: selector, privateKey: private_key, cacheTreshold: SIGNED_IN_MEMORY }
 }
 
 function attachmentOf({ filename, content_type, content, content_id, is_inline }: MailAttachment) {
