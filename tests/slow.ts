@@ -91,5 +91,6 @@ export const OWN_MODULES: string[] = [
   'mail/inlets/inlets',
   'operate/doctor/doctor-command',
   'operate/doctor/doctor-outside',
+  'operate/import/import',
   'people/api-keys/key-audit',
 ]

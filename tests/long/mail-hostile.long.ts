@@ -288,7 +288,7 @@ describe('the parser', () => {
     const program = `
       import { askWorker, startWorker } from '${new URL('../../src/base/process/lane-worker.ts', import.meta.url).pathname}'
       const worker = await startWorker(new URL('${BROKEN}'), 0)
-      void askWorker(worker, { work: { raw: Buffer.from('wait /nonexistent') } }).catch(() => {})
+      void askWorker(worker, { work: { raw: Buffer.from('wait /nonexistent/file') } }).catch(() => {})
       console.log(worker.pid)`
     // The runner's own option for this would be passed on.
     const env = { ...process.env, BUN_FEATURE_FLAG_NO_ORPHANS: undefined }
@@ -303,7 +303,7 @@ describe('the parser', () => {
   test('that the system refuses a process is started for the next message', async () => {
     const { execPath } = process
     const parser = createParser()
-    process.execPath = '/nonexistent'
+    process.execPath = '/nonexistent/bun'
     const error = await parser.parse(text('')).catch((error) => error)
     process.execPath = execPath
     expect(error).toMatchObject({ code: 'ENOENT' })
