@@ -112,7 +112,7 @@ export const mailEnglish = {
   'mailbox.signature_hint': 'Below public answers, in the email only. With the variables of macros',
   'mailbox.security_starttls': 'STARTTLS',
   'mailbox.test': 'Test',
-  'mailbox.test_failed': 'The server of {address} did not take the sign-in: {error}',
+  'mailbox.test_failed': 'The test of {address} failed: {error}',
   'mailbox.test_ok': 'The server of {address} took the sign-in in {ms} ms.',
   'mailbox.test_what': 'Test {address}',
   'mailbox.security_tls': 'TLS',

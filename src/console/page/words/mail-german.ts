@@ -119,7 +119,7 @@ export const mailGerman: Translated<typeof mailEnglish> = {
   'mailbox.signature_hint': 'Unter öffentlichen Antworten, nur in der E-Mail. Mit den Variablen der Makros',
   'mailbox.security_starttls': 'STARTTLS',
   'mailbox.test': 'Prüfen',
-  'mailbox.test_failed': 'Der Server von {address} hat die Anmeldung nicht angenommen: {error}',
+  'mailbox.test_failed': 'Die Prüfung von {address} ist fehlgeschlagen: {error}',
   'mailbox.test_ok': 'Der Server von {address} hat die Anmeldung in {ms} ms angenommen.',
   'mailbox.test_what': '{address} prüfen',
   'mailbox.security_tls': 'TLS',
