@@ -1,6 +1,7 @@
 /**
  * Composes a message as nodemailer takes it, from a plain description. The envelope is explicit: nobody else gets it.
  */
+import { tmpdir } from 'node:os'
 import { Readable } from 'node:stream'
 import type { SendMailOptions } from 'nodemailer'
 import { sharedTime } from '../../base/db/shared-time'
@@ -149,9 +150,10 @@ function withLineEnds(text: string): string {
   return text.replace(/\r\n?|\n/g, '\r\n')
 }
 
-/** Gives the key of a domain to the library, which signs what it sends. The file is in a folder of `sendMail`. */
+/** Gives the key of a domain to the library, which signs what it sends. */
 export function signatureOf({ domain, selector, private_key }: DkimSigner) {
-  return { domainName: domain, keySelector: selector, privateKey: private_key, cacheTreshold: SIGNED_IN_MEMORY }
+  const spool = { cacheDir: tmpdir(), cacheTreshold: SIGNED_IN_MEMORY }
+  return { domainName: domain, keySelector: selector, privateKey: private_key, ...spool }
 }
 
 function attachmentOf({ filename, content_type, content, content_id, is_inline }: MailAttachment) {

@@ -26,7 +26,6 @@ import {
   withoutSecrets,
 } from './send-error'
 import type { MailboxSmtp, SendOptions, SmtpTimeouts } from './settings'
-import { inOwnFolder } from './signing-folder'
 import { type Session, tokenSignIn } from './token-sign-in'
 
 /** The server has the message for every recipient that it did not refuse. */
@@ -80,9 +79,7 @@ export async function sendMail(smtp: MailboxSmtp, mail: ComposedMail, options: S
   const progress: Progress = {}
   try {
     if (mail.needs_utf8 && !(await announcesUtf8(smtp, options))) return refusedByAll(mail, invalid)
-    const info = await inOwnFolder(mail.message, (message) =>
-      transportFor(smtp, options).sendMail({ ...message, progress } as SendMailOptions),
-    )
+    const info = await transportFor(smtp, options).sendMail({ ...mail.message, progress } as SendMailOptions)
     const rejected = [...invalid, ...refusedOf(info, mail, smtp)]
     const response = withoutSecrets(info.response ?? '', smtp)
     return { rejected, server_message_id: messageIdOf(info.serverMessageId), response }
